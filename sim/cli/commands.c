@@ -1,0 +1,287 @@
+/* The commands, their help, and the way from main to them. */
+#define _DEFAULT_SOURCE /* readlink */
+#include "sim/base/memory.h"
+#include "sim/cli/cli.h"
+#include "sim/engine/engine.h"
+
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define COMMON (PSIM_OPTION_BIT(HELP) | PSIM_OPTION_BIT(CATALOGUE) | PSIM_OPTION_BIT(OUT))
+#define SIMULATE                                                                                   \
+    (COMMON | PSIM_OPTION_BIT(FORMAT) | PSIM_OPTION_BIT(ENGINE) | PSIM_OPTION_BIT(WORKERS) |       \
+     PSIM_OPTION_BIT(CHECK) | PSIM_OPTION_BIT(TIMELINE) | PSIM_OPTION_BIT(TRACE))
+
+const struct psim_command psim_commands[] = {
+    {.name = "run",
+     .operands = "SCENARIO",
+     .summary = "time, memory, utilisation and bottleneck, stage by stage",
+     .detail =
+         "Simulates every method of the scenario and prints, per method, the iteration time,\n"
+         "what fills the worst device's memory at its peak, and a table of the stages.",
+     .examples = "  petrasim run scenarios/smoke/unit.json\n"
+                 "  petrasim run --format json --out result.json scenarios/smoke/unit.json\n",
+     .options = SIMULATE,
+     .operands_min = 1,
+     .operands_max = 1,
+     .run = psim_command_run},
+    {.name = "compare",
+     .operands = "SCENARIO",
+     .summary = "one row per method, at equal batch: the Table-1-style comparison",
+     .detail = "Simulates every method of the scenario on the same model, platform and batch and\n"
+               "prints one row each, the published closed form beside the simulated figure.",
+     .examples = "  petrasim compare scenarios/table1/revnet50-imagenet.json\n"
+                 "  petrasim compare --format latex scenarios/table1/revnet50-imagenet.json\n",
+     .options = SIMULATE,
+     .operands_min = 1,
+     .operands_max = 1,
+     .run = psim_command_compare},
+    {.name = "check",
+     .operands = "FILE...",
+     .summary = "validates scenario, platform, device and model files",
+     .detail = "Reads each file and what it names, and prints every fault with file:line:column,\n"
+               "JSON path, what is wrong and the nearest known key.  Nothing is simulated.",
+     .examples = "  petrasim check my-cluster.json my-scenario.json\n",
+     .options = COMMON,
+     .operands_min = 1,
+     .operands_max = 1 << 20,
+     .run = psim_command_check},
+    {.name = "list",
+     .operands = "models|devices|platforms|methods",
+     .summary = "what the catalogues hold",
+     .detail = "Prints one line per entry.",
+     .examples = "  petrasim list methods\n  petrasim list devices\n",
+     .options = COMMON,
+     .operands_min = 1,
+     .operands_max = 1,
+     .run = psim_command_list},
+    {.name = "show",
+     .operands = "device|platform|model|method NAME",
+     .summary = "one entry with its figures and their sources",
+     .detail = "NAME is a catalogue name, an alias of a device, or a file.",
+     .examples = "  petrasim show device A100\n  petrasim show model revnet18 --input 3x32x32\n"
+                 "  petrasim show method petra\n",
+     .options = COMMON | PSIM_OPTION_BIT(INPUT) | PSIM_OPTION_BIT(CLASSES),
+     .operands_min = 2,
+     .operands_max = 2,
+     .run = psim_command_show},
+    {.name = NULL},
+};
+
+static void print_help(FILE *file)
+{
+    fprintf(file, "petrasim: how long is a training iteration, and what fills each GPU's memory,\n"
+                  "before the hardware is bought\n\n"
+                  "usage: petrasim COMMAND [OPTION]... OPERAND...\n\n"
+                  "  petrasim compare scenarios/table1/revnet50-imagenet.json\n"
+                  "  petrasim run scenarios/smoke/unit.json --format json\n"
+                  "  petrasim show device A100\n\ncommands:\n");
+    for (size_t i = 0; psim_commands[i].name != NULL; i++)
+        fprintf(file, "  %-10s%s\n", psim_commands[i].name, psim_commands[i].summary);
+    fprintf(file,
+            "\n'petrasim COMMAND --help' explains a command; 'petrasim --version' prints the "
+            "version.\n"
+            "exit status: 0 done; 1 a stated expectation failed; 2 bad command line; 3 invalid "
+            "input;\n4 not available here; 5 output failed, out of memory, or a simulation "
+            "died\n");
+}
+
+static void print_command_help(const struct psim_command *command)
+{
+    printf("petrasim %s: %s\n\nusage: petrasim %s [OPTION]... %s\n\n%s\n\noptions:\n",
+           command->name, command->summary, command->name, command->operands, command->detail);
+    psim_cli_print_options(stdout, command->options);
+    printf("\nexamples:\n%s", command->examples);
+}
+
+bool psim_cli_diagnose(struct psim_diagnostics *list)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        const char *line = psim_diagnostic_line(list, i);
+
+        fprintf(stderr, "%s\n", line == NULL ? "error: out of memory" : line);
+    }
+    if (list->out_of_memory)
+        fprintf(stderr, "petrasim: out of memory while reading\n");
+    return list->errors == 0;
+}
+
+void psim_cli_complain(const struct psim_error *err)
+{
+    fprintf(stderr, "petrasim: %s%s%s\n", err->where, err->where[0] == '\0' ? "" : ": ",
+            err->message[0] == '\0' ? psim_status_text(err->status) : err->message);
+}
+
+enum psim_exit psim_cli_exit(enum psim_status status, bool reading)
+{
+    switch (status) {
+    case PSIM_OK:
+        return PSIM_EXIT_OK;
+    case PSIM_ERR_NOMEM:
+    case PSIM_ERR_CHILD:
+        return PSIM_EXIT_FAILED;
+    case PSIM_ERR_IO:
+        return reading ? PSIM_EXIT_INPUT : PSIM_EXIT_FAILED;
+    case PSIM_ERR_UNSUPPORTED:
+        return reading ? PSIM_EXIT_INPUT : PSIM_EXIT_LACKING;
+    default:
+        return PSIM_EXIT_INPUT;
+    }
+}
+
+static bool is_folder(const char *path)
+{
+    struct stat status;
+
+    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+/* The installed catalogue lies at a fixed way from the program's own folder. */
+static const char *beside_program(void)
+{
+    static char path[4096 + sizeof PSIM_RELATIVE_PLATFORMS];
+    char own[4096];
+    const ssize_t length = readlink("/proc/self/exe", own, sizeof own - 1);
+    char *slash;
+
+    if (length <= 0)
+        return NULL;
+    own[length] = '\0';
+    slash = strrchr(own, '/');
+    if (slash == NULL)
+        return NULL;
+    *slash = '\0';
+    snprintf(path, sizeof path, "%s/%s", own, PSIM_RELATIVE_PLATFORMS);
+    return is_folder(path) ? path : NULL;
+}
+
+struct psim_catalogue psim_cli_catalogue(const struct psim_cli_values *values)
+{
+    const char *installed = beside_program();
+
+    if (values->catalogue != NULL)
+        return (struct psim_catalogue){values->catalogue};
+    if (installed != NULL)
+        return (struct psim_catalogue){installed};
+    return (struct psim_catalogue){is_folder(PSIM_SOURCE_PLATFORMS) ? PSIM_SOURCE_PLATFORMS
+                                                                    : PSIM_INSTALL_PLATFORMS};
+}
+
+enum psim_exit psim_cli_write(const char *path, const struct psim_text *text)
+{
+    struct psim_error err = PSIM_ERROR_INIT;
+    enum psim_status status;
+
+    if (text->failed) {
+        fprintf(stderr, "petrasim: out of memory\n");
+        return PSIM_EXIT_FAILED;
+    }
+    status = psim_output_write(path, text->data == NULL ? "" : text->data, text->length, &err);
+    if (status != PSIM_OK)
+        psim_cli_complain(&err);
+    return psim_cli_exit(status, false);
+}
+
+static const struct psim_command *find_command(const char *name)
+{
+    const char *names[16], *near;
+    size_t count = 0;
+
+    for (; psim_commands[count].name != NULL; count++) {
+        names[count] = psim_commands[count].name;
+        if (strcmp(name, names[count]) == 0)
+            return &psim_commands[count];
+    }
+    near = psim_nearest_name(name, names, count);
+    fprintf(stderr, "petrasim: unknown command '%s'", name);
+    if (near != NULL)
+        fprintf(stderr, " (did you mean '%s'?)", near);
+    fprintf(stderr, "; see 'petrasim --help'\n");
+    return NULL;
+}
+
+static enum psim_exit run_command(const struct psim_command *command, int argc, char **argv,
+                                  char **operands)
+{
+    struct psim_cli_values values = {.classes = 1000};
+    int count;
+
+    values.workers = sysconf(_SC_NPROCESSORS_ONLN) > 0 ? sysconf(_SC_NPROCESSORS_ONLN) : 1;
+    if (!psim_cli_parse(argc, argv, command->options, command->name, &values, operands, &count))
+        return PSIM_EXIT_USAGE;
+    if (values.help) {
+        print_command_help(command);
+        return PSIM_EXIT_OK;
+    }
+    if (count < command->operands_min || count > command->operands_max) {
+        fprintf(stderr, "petrasim: usage: petrasim %s [OPTION]... %s\n", command->name,
+                command->operands);
+        return PSIM_EXIT_USAGE;
+    }
+    return command->run(&values, operands, count);
+}
+
+/* The command is the first argument that is not an option. */
+static int command_at(int argc, char **argv)
+{
+    static const char *const with_value[] = {"--format",  "--out",    "-o",      "--catalogue",
+                                             "--engine",  "--trace",  "--input", "--timeline",
+                                             "--classes", "--workers"};
+
+    for (int i = 1; i < argc; i++) {
+        if (argv[i][0] != '-')
+            return i;
+        for (size_t k = 0; k < sizeof with_value / sizeof with_value[0]; k++) {
+            if (strcmp(argv[i], with_value[k]) == 0) {
+                i++;
+                break;
+            }
+        }
+    }
+    return -1;
+}
+
+static enum psim_exit dispatch(int argc, char **argv, char **operands)
+{
+    const int at = command_at(argc, argv);
+    struct psim_cli_values values = {0};
+    const struct psim_command *command;
+    int count;
+
+    if (at < 0) {
+        const unsigned allowed = PSIM_OPTION_BIT(HELP) | PSIM_OPTION_BIT(VERSION);
+
+        if (!psim_cli_parse(argc - 1, argv + 1, allowed, "petrasim", &values, operands, &count))
+            return PSIM_EXIT_USAGE;
+        if (values.version)
+            printf("petrasim %s (SimGrid %s)\n", PSIM_VERSION, psim_engine_simgrid_version());
+        else
+            print_help(values.help ? stdout : stderr);
+        return values.version || values.help ? PSIM_EXIT_OK : PSIM_EXIT_USAGE;
+    }
+    command = find_command(argv[at]);
+    if (command == NULL)
+        return PSIM_EXIT_USAGE;
+    for (int i = at; i > 1; i--)
+        argv[i] = argv[i - 1];
+    return run_command(command, argc - 2, argv + 2, operands);
+}
+
+int psim_cli_main(int argc, char **argv)
+{
+    char **operands = psim_alloc((size_t)argc + 1, sizeof *operands);
+    enum psim_exit code;
+
+    if (operands == NULL) {
+        fprintf(stderr, "petrasim: out of memory\n");
+        return PSIM_EXIT_FAILED;
+    }
+    code = dispatch(argc, argv, operands);
+    psim_free(operands);
+    if (fclose(stdout) != 0 && code == PSIM_EXIT_OK) {
+        fprintf(stderr, "petrasim: standard output could not be written\n");
+        code = PSIM_EXIT_FAILED;
+    }
+    return (int)code;
+}

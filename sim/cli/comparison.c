@@ -1,0 +1,320 @@
+#include "sim/cli/comparison.h"
+
+#include "sim/base/memory.h"
+#include "sim/base/text.h"
+
+#include <math.h>
+#include <string.h>
+
+static enum psim_status no_memory(struct psim_error *err)
+{
+    return psim_fail(err, PSIM_ERR_NOMEM, "comparison", "out of memory");
+}
+
+/* The stages of a model, built once however many rows run it. */
+static enum psim_status find_workload(struct psim_study *study,
+                                      const struct psim_workload_model *model,
+                                      struct psim_workload **out, struct psim_error *err)
+{
+    struct psim_study_model *entry;
+    enum psim_status status;
+
+    for (int i = 0; i < study->model_count; i++) {
+        if (study->models[i].model == model) {
+            *out = &study->models[i].workload;
+            return PSIM_OK;
+        }
+    }
+    entry = &study->models[study->model_count];
+    status = psim_workload_build(model, &study->scenario->platform, &study->scenario->workload,
+                                 &entry->workload, err);
+    if (status != PSIM_OK)
+        return status;
+    entry->model = model;
+    study->model_count++;
+    *out = &entry->workload;
+    return PSIM_OK;
+}
+
+static enum psim_status build_program(struct psim_study *study, int index, struct psim_error *err)
+{
+    const struct psim_scenario *scenario = study->scenario;
+    const struct psim_scenario_method *entry = &scenario->methods[index];
+    struct psim_workload *workload;
+    enum psim_status status = find_workload(study, entry->model, &workload, err);
+
+    if (status != PSIM_OK)
+        return status;
+    status = psim_program_build(entry->method, &entry->shape, workload, &scenario->platform,
+                                scenario->accounting, &study->programs[index], err);
+    study->jobs[index].program = &study->programs[index];
+    return status;
+}
+
+enum psim_status psim_study_build(const struct psim_scenario *scenario,
+                                  const struct psim_engine *engine, struct psim_study *out,
+                                  struct psim_diagnostics *list)
+{
+    const size_t methods = (size_t)scenario->method_count;
+    struct psim_study study = {.scenario = scenario, .engine = engine};
+    enum psim_status status = PSIM_OK;
+
+    study.models = psim_alloc(methods, sizeof *study.models);
+    study.programs = psim_alloc(methods, sizeof *study.programs);
+    study.jobs = psim_alloc(methods, sizeof *study.jobs);
+    if (study.models == NULL || study.programs == NULL || study.jobs == NULL)
+        status = PSIM_ERR_NOMEM;
+    for (int i = 0; i < scenario->method_count && status != PSIM_ERR_NOMEM; i++) {
+        const struct psim_scenario_method *entry = &scenario->methods[i];
+        struct psim_error err = PSIM_ERROR_INIT;
+        const enum psim_status one = build_program(&study, i, &err);
+
+        if (one != PSIM_OK)
+            psim_diagnose(list, one, entry->position, entry->path, NULL, "%s: %s", err.where,
+                          err.message);
+        if (status == PSIM_OK)
+            status = one;
+    }
+    if (status == PSIM_OK)
+        *out = study;
+    else
+        psim_study_release(&study);
+    return status;
+}
+
+/* What the rows share beside the figures: one line each. */
+static bool add_line(struct psim_arena *arena, const char **lines, int *count, const char *line)
+{
+    (void)arena;
+    if (line == NULL)
+        return false;
+    if (line[0] != '\0')
+        lines[(*count)++] = line;
+    return true;
+}
+
+static bool uses_sharing(const struct psim_study *study)
+{
+    for (int i = 0; i < study->scenario->method_count; i++) {
+        if (study->programs[i].method->overlap != NULL &&
+            study->programs[i].overlap == PSIM_OVERLAP_SHARED)
+            return true;
+    }
+    return false;
+}
+
+static bool gain_is_assumed(const struct psim_study *study, const struct psim_device **device)
+{
+    const struct psim_workload *workload = &study->models[0].workload;
+
+    for (int j = 0; j < workload->stage_count; j++) {
+        const struct psim_source *source;
+
+        *device = psim_platform_device(&study->scenario->platform, workload->stages[j].device);
+        source = psim_device_source(*device, "/concurrency_gain");
+        if (source == NULL || source->tag == PSIM_TAG_ASSUMED)
+            return true;
+    }
+    return false;
+}
+
+static bool fill_assumptions(struct psim_study *study)
+{
+    struct psim_comparison *c = &study->comparison;
+    const size_t room = (size_t)study->model_count + 2;
+    const char **lines = psim_arena_alloc(&study->arena, room, sizeof *lines);
+    const struct psim_device *device;
+    bool ok = lines != NULL;
+
+    for (int i = 0; ok && i < study->model_count; i++) {
+        bool said = study->models[i].workload.assumed[0] == '\0';
+
+        for (int k = 0; k < c->assumption_count; k++)
+            said = said || strcmp(lines[k], study->models[i].workload.assumed) == 0;
+        if (!said)
+            ok = add_line(&study->arena, lines, &c->assumption_count,
+                          study->models[i].workload.assumed);
+    }
+    if (ok && uses_sharing(study) && gain_is_assumed(study, &device))
+        ok =
+            add_line(&study->arena, lines, &c->assumption_count,
+                     psim_arena_printf(&study->arena,
+                                       "overlap \"shared\": two kernels at once gain %.0f %% on %s",
+                                       100 * device->concurrency_gain, device->name));
+    if (ok && study->scenario->accounting == PSIM_ACCOUNTING_FULL)
+        ok = add_line(&study->arena, lines, &c->assumption_count,
+                      "optimizer in place; unfused convolution, norm and ReLU keep what "
+                      "docs/model.md says");
+    c->assumptions = lines;
+    return ok;
+}
+
+static bool fill_notes(struct psim_study *study)
+{
+    struct psim_comparison *c = &study->comparison;
+    const int stages = study->models[0].workload.stage_count;
+    const char **lines =
+        psim_arena_alloc(&study->arena, (size_t)c->result_count + 2, sizeof *lines);
+    bool ok = lines != NULL;
+
+    if (ok && c->devices > stages)
+        ok = add_line(&study->arena, lines, &c->note_count,
+                      psim_arena_printf(&study->arena, "%d of %d devices hold a stage, %d idle",
+                                        stages, c->devices, c->devices - stages));
+    for (int i = 0; ok && i < c->result_count; i++) {
+        const struct psim_result *row = &c->results[i];
+
+        for (int j = 0; !row->fits && j < row->simulation.stage_count; j++) {
+            const struct psim_memory_peak *peak = &row->simulation.stages[j].memory;
+
+            if (peak->reserved_bytes <= peak->capacity_bytes)
+                continue;
+            ok = add_line(&study->arena, lines, &c->note_count,
+                          psim_arena_printf(&study->arena,
+                                            "%s does not fit: stage %d (%s) needs %.1f of %.1f GiB",
+                                            row->label, j + 1, row->device_names[j],
+                                            (double)peak->reserved_bytes / 1073741824.0,
+                                            (double)peak->capacity_bytes / 1073741824.0));
+            break;
+        }
+    }
+    c->notes = lines;
+    return ok;
+}
+
+static void fill_speedups(struct psim_comparison *c)
+{
+    double baseline_s = NAN;
+
+    for (int i = 0; i < c->result_count; i++) {
+        if (strcmp(c->results[i].label, c->baseline) == 0)
+            baseline_s = c->results[i].simulation.time_per_microbatch_s;
+    }
+    for (int i = 0; i < c->result_count; i++) {
+        const double time_s = c->results[i].simulation.time_per_microbatch_s;
+
+        c->results[i].speedup = time_s > 0 ? baseline_s / time_s : NAN;
+    }
+}
+
+static const char *partition_text(struct psim_study *study)
+{
+    static const char *const names[] = {"per_block", "balanced"};
+    const struct psim_workload_options *options = &study->scenario->workload;
+    struct psim_text text = PSIM_TEXT_INIT;
+    const char *result;
+
+    if (options->partition != PSIM_PARTITION_LIST)
+        return names[options->partition];
+    for (int i = 0; i < options->partition_count; i++)
+        psim_text_printf(&text, "%s%d", i == 0 ? "[" : ", ", options->partition_list[i]);
+    psim_text_printf(&text, "]");
+    result = text.failed ? NULL : psim_arena_text(&study->arena, text.data, text.length);
+    psim_text_release(&text);
+    return result;
+}
+
+static bool fill_header(struct psim_study *study)
+{
+    const struct psim_scenario *s = study->scenario;
+    const struct psim_workload *workload = &study->models[0].workload;
+    const char **placement =
+        psim_arena_alloc(&study->arena, (size_t)workload->stage_count, sizeof *placement);
+
+    if (placement == NULL)
+        return false;
+    for (int j = 0; j < workload->stage_count; j++)
+        placement[j] = psim_platform_device_name(&s->platform, workload->stages[j].device);
+    study->comparison = (struct psim_comparison){
+        .version = PSIM_VERSION,
+        .simgrid_version = psim_engine_simgrid_version(),
+        .inputs_sha256 = s->inputs_sha256,
+        .engine = study->engine->name,
+        .seed = s->seed,
+        .scenario_file = s->file,
+        .model = s->model->name,
+        .platform = s->platform.name,
+        .precision = psim_precision_names[s->workload.precision],
+        .optimizer = psim_optimizer_names[s->workload.optimizer],
+        .partition = partition_text(study),
+        .accounting = psim_accounting_names[s->accounting],
+        .memory_check = s->memory_fail ? "fail" : "note",
+        .microbatch = s->workload.microbatch,
+        .accumulation = s->accumulation,
+        .placement = placement,
+        .placement_count = workload->stage_count,
+        .devices = s->platform.device_count,
+        .baseline = s->baseline,
+    };
+    return study->comparison.partition != NULL;
+}
+
+/* simgrid runs in children, several at a time; replay needs none and is faster here. */
+static enum psim_status simulate(struct psim_study *study, int workers, struct psim_error *err)
+{
+    const int count = study->scenario->method_count;
+
+    if (study->engine->needs_child)
+        return psim_engine_run_all(study->engine, study->jobs, count, workers, err);
+    for (int i = 0; i < count; i++) {
+        struct psim_job *job = &study->jobs[i];
+
+        job->status =
+            psim_engine_run(study->engine, job->program, NULL, &job->simulation, &job->error);
+    }
+    return PSIM_OK;
+}
+
+enum psim_status psim_study_run(struct psim_study *study, int workers, struct psim_error *err)
+{
+    const int count = study->scenario->method_count;
+    struct psim_comparison *c = &study->comparison;
+    enum psim_status status = fill_header(study) ? PSIM_OK : no_memory(err);
+
+    if (status == PSIM_OK)
+        status = simulate(study, workers, err);
+    if (status != PSIM_OK)
+        return status;
+    c->results = psim_arena_alloc(&study->arena, (size_t)count, sizeof *c->results);
+    if (c->results == NULL)
+        return no_memory(err);
+    for (int i = 0; i < count; i++) {
+        if (study->jobs[i].status != PSIM_OK) {
+            study->failed++;
+            continue;
+        }
+        status = psim_study_row(study, i, &c->results[c->result_count++], err);
+        if (status != PSIM_OK)
+            return status;
+    }
+    fill_speedups(c);
+    return fill_assumptions(study) && fill_notes(study) ? PSIM_OK : no_memory(err);
+}
+
+bool psim_study_fits(const struct psim_study *study)
+{
+    for (int i = 0; i < study->comparison.result_count; i++) {
+        if (!study->comparison.results[i].fits)
+            return false;
+    }
+    return true;
+}
+
+void psim_study_release(struct psim_study *study)
+{
+    const int methods = study->scenario == NULL ? 0 : study->scenario->method_count;
+
+    for (int i = 0; i < methods; i++) {
+        if (study->jobs != NULL)
+            psim_simulation_release(&study->jobs[i].simulation);
+        if (study->programs != NULL)
+            psim_program_release(&study->programs[i]);
+    }
+    for (int i = 0; i < study->model_count; i++)
+        psim_workload_release(&study->models[i].workload);
+    psim_free(study->models);
+    psim_free(study->programs);
+    psim_free(study->jobs);
+    psim_arena_release(&study->arena);
+    *study = (struct psim_study){0};
+}

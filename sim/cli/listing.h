@@ -1,0 +1,32 @@
+/**
+ * @file sim/cli/listing.h
+ * Texts of `list` and `show`.
+ *
+ * Each function appends to `text`, or adds a diagnostic and returns its status.
+ */
+#ifndef PSIM_CLI_LISTING_H
+#define PSIM_CLI_LISTING_H
+
+#include "sim/cli/cli.h"
+
+/** Adds a failure that has no place in a file. */
+void psim_listing_fault(struct psim_diagnostics *list, const struct psim_error *err);
+
+enum psim_status psim_list_models(const struct psim_cli_values *, const char *, struct psim_text *,
+                                  struct psim_diagnostics *);
+enum psim_status psim_list_devices(const struct psim_cli_values *, const char *, struct psim_text *,
+                                   struct psim_diagnostics *);
+enum psim_status psim_list_platforms(const struct psim_cli_values *, const char *,
+                                     struct psim_text *, struct psim_diagnostics *);
+enum psim_status psim_list_methods(const struct psim_cli_values *, const char *, struct psim_text *,
+                                   struct psim_diagnostics *);
+enum psim_status psim_show_device(const struct psim_cli_values *, const char *, struct psim_text *,
+                                  struct psim_diagnostics *);
+enum psim_status psim_show_platform(const struct psim_cli_values *, const char *,
+                                    struct psim_text *, struct psim_diagnostics *);
+enum psim_status psim_show_model(const struct psim_cli_values *, const char *, struct psim_text *,
+                                 struct psim_diagnostics *);
+enum psim_status psim_show_method(const struct psim_cli_values *, const char *, struct psim_text *,
+                                  struct psim_diagnostics *);
+
+#endif

@@ -1,0 +1,74 @@
+/**
+ * @file sim/config/formats.h
+ * One function for each kind of file: from the root of its document to a typed struct.
+ *
+ * Private to sim/config.  Each takes the root that psim_reader_open returned, reports every fault
+ * through the reader, and returns true when the struct was filled; when false there is nothing to
+ * release.  Texts and arrays lie in the reader's arena.
+ */
+#ifndef PSIM_CONFIG_FORMATS_H
+#define PSIM_CONFIG_FORMATS_H
+
+#include "sim/config/reader.h"
+#include "sim/config/scenario.h"
+
+bool psim_read_device(struct psim_reader *reader, const struct psim_node *root,
+                      struct psim_device *out);
+
+/**
+ * Finds a catalogue device as psim_catalogue_find_device does.
+ * @param[out] nearest  the name or alias that may be meant, in the arena, or NULL
+ * @return PSIM_OK; PSIM_ERR_NOTFOUND; PSIM_ERR_IO; PSIM_ERR_NOMEM
+ */
+enum psim_status psim_catalogue_search_device(const struct psim_catalogue *catalogue,
+                                              const char *name, struct psim_arena *arena,
+                                              const char **file, const char **nearest) PSIM_CHECKED;
+
+/** The device of a catalogue entry that a text node names; NULL when an error was reported. */
+const struct psim_device *psim_read_catalogue_device(struct psim_reader *reader,
+                                                     const struct psim_node *name);
+
+/** The device of a file that a text node names; NULL when an error was reported. */
+const struct psim_device *psim_read_device_file(struct psim_reader *reader,
+                                                const struct psim_node *path);
+
+/** With reader->arena NULL, texts go to the platform's own arena. */
+bool psim_read_platform(struct psim_reader *reader, const struct psim_node *root,
+                        struct psim_platform *out);
+
+bool psim_read_network(struct psim_reader *reader, const struct psim_node *root,
+                       struct psim_network *out);
+
+bool psim_read_scenario(struct psim_reader *reader, const struct psim_node *root,
+                        struct psim_scenario *out);
+
+/** "input": [channels, height, width].  @return false when an error was reported */
+bool psim_read_input(struct psim_reader *reader, const struct psim_node *list, int out[3]);
+
+/** A model that a scenario or one of its methods names, and the network that it may own. */
+struct psim_model_entry {
+    struct psim_model_entry *next;
+    const struct psim_node *root; /**< of the file, NULL for a catalogue name and given stages */
+    struct psim_workload_model model;
+    struct psim_network network; /**< to be released when model.network points to it */
+};
+
+/**
+ * The model of a scenario or of one of its methods: a catalogue name, a file, or given stages.
+ * It is an entry of scenario->model_entries, which own the networks.
+ * @return NULL when an error was reported
+ */
+const struct psim_workload_model *psim_read_model(struct psim_reader *reader,
+                                                  const struct psim_node *node,
+                                                  struct psim_scenario *scenario);
+
+/** The list of methods; batch.accumulation must be known.  Labels are unique afterwards. */
+void psim_read_methods(struct psim_reader *reader, const struct psim_node *list,
+                       struct psim_scenario *scenario);
+
+/** What can be checked of a complete scenario without simulating it.
+ *  @param[in] root  for the places of what is wrong */
+void psim_check_scenario(struct psim_reader *reader, const struct psim_node *root,
+                         const struct psim_scenario *scenario);
+
+#endif

@@ -1,0 +1,647 @@
+#include "sim/engine/executor.h"
+
+#include "sim/base/memory.h"
+#include "sim/engine/monitor.h"
+#include "sim/engine/tagring.h"
+
+#include <math.h>
+#include <string.h>
+
+#define TRANSFER_TOKEN UINT32_C(0x80000000)
+#define PASS_SETS      32 /* every combination of enum psim_pass */
+
+/* What a stage has done since the start; the window is the difference of two of these. */
+struct counters {
+    double busy_s, exposed_s, backward_work_s, units, flop;
+    int64_t backwards, sent[2]; /* sent: messages to the next and to the previous stage */
+};
+
+struct stage {
+    int64_t index; /* of the next step */
+    struct psim_step step;
+    double started_s[2];
+    bool started[2], finished;
+    int pending;  /* actions of the step that are not over */
+    int running;  /* of those, the ones on the device now */
+    bool exposed; /* idle, and an action waits only for a message on its way */
+    double busy_since_s, exposed_since_s;
+    struct psim_tagring inbox[2]; /* messages for this stage; 0 forward, 1 backward */
+    struct psim_tagring held;     /* micro-batches between their forward and their backward */
+    struct psim_tagring versions; /* parameter versions that held micro-batches have read */
+    int64_t version, backwards_at_step;
+    int64_t stashed, stashed_max; /* versions beside the current one */
+    int64_t held_max, carried_max, carried_min, staleness_max, staleness_min;
+    bool stale; /* an update came between a forward and its backward */
+    struct counters total, opened;
+};
+
+struct transfer {
+    int hop, direction;
+    int64_t microbatch;
+    double start_s;
+    uint32_t next_free;
+};
+
+struct psim_executor {
+    const struct psim_program *program;
+    const struct psim_clock *clock;
+    struct psim_observer observer;
+    int stages;
+    struct stage *stage;            /* [stages] */
+    double (*durations)[PASS_SETS]; /* [stages] */
+    struct psim_account account;
+    struct psim_monitor monitor;
+    struct transfer *transfers;
+    uint32_t transfer_count, transfer_capacity, free_transfer;
+    int64_t in_flight;
+    uint32_t *instant; /* tokens of work that takes no time, to be completed now */
+    size_t instant_count, instant_capacity;
+    int64_t operations;
+    int finished_stages;
+    double open_s, end_s, first_backward_s;
+    bool done, failed;
+};
+
+static double now_s(const struct psim_executor *x)
+{
+    return x->clock->now(x->clock->self);
+}
+
+static void fail(struct psim_executor *x)
+{
+    x->failed = true;
+    x->done = true;
+}
+
+static bool is_last(const struct psim_executor *x, int stage)
+{
+    return stage + 1 == x->stages;
+}
+
+/* The message that an action needs, NULL when it needs none; *needed tells the two apart. */
+static struct psim_entry *needed_message(const struct psim_executor *x, int stage,
+                                         const struct psim_action *action, bool *needed)
+{
+    const struct stage *s = &x->stage[stage];
+
+    if (action->passes & PSIM_FORWARD) {
+        *needed = stage > 0;
+        return *needed ? psim_tagring_find(&s->inbox[0], action->microbatch) : NULL;
+    }
+    *needed = (action->passes & PSIM_BACKWARD) != 0 && !is_last(x, stage);
+    return *needed ? psim_tagring_find(&s->inbox[1], action->microbatch) : NULL;
+}
+
+/* Keeps account of the time in which a device idles for want of a message that is on its way. */
+static void watch_exposure(struct psim_executor *x, int stage, double now)
+{
+    struct stage *s = &x->stage[stage];
+    bool exposed = false;
+
+    for (int i = 0; s->running == 0 && s->pending > 0 && i < s->step.count; i++) {
+        bool needed;
+        const struct psim_entry *message;
+
+        if (s->started[i])
+            continue;
+        message = needed_message(x, stage, &s->step.actions[i], &needed);
+        exposed = exposed || (message != NULL && !message->arrived);
+    }
+    if (exposed == s->exposed)
+        return;
+    s->exposed = exposed;
+    if (exposed)
+        s->exposed_since_s = now;
+    else
+        s->total.exposed_s += now - s->exposed_since_s;
+}
+
+/* A forward starts: the micro-batch is held, and reads the step's parameters. */
+static void hold(struct psim_executor *x, int stage, int64_t microbatch)
+{
+    struct stage *s = &x->stage[stage];
+    struct psim_entry *tag = psim_tagring_insert(&s->held, microbatch);
+
+    if (tag == NULL) {
+        fail(x);
+        return;
+    }
+    tag->version = s->version;
+    tag->backwards = s->backwards_at_step;
+    if (s->held.count > s->held_max)
+        s->held_max = s->held.count;
+    if (x->program->stash) {
+        struct psim_entry *version = psim_tagring_find(&s->versions, s->version);
+
+        if (version == NULL)
+            version = psim_tagring_insert(&s->versions, s->version);
+        if (version == NULL)
+            fail(x);
+        else
+            version->backwards++;
+    }
+}
+
+/* A backward has ended: its micro-batch no longer needs the parameters that its forward read. */
+static void let_go(struct psim_executor *x, int stage, int64_t microbatch, double now)
+{
+    struct stage *s = &x->stage[stage];
+    struct psim_entry *tag = psim_tagring_find(&s->held, microbatch);
+    int64_t delay;
+
+    PSIM_ASSERT(tag != NULL && tag->arrived);
+    delay = s->total.backwards - tag->backwards;
+    s->stale = s->stale || tag->version != s->version;
+    if (delay > s->staleness_max)
+        s->staleness_max = delay;
+    if (microbatch >= 2 * (int64_t)x->stages && delay < s->staleness_min)
+        s->staleness_min = delay;
+    if (x->program->stash) {
+        struct psim_entry *version = psim_tagring_find(&s->versions, tag->version);
+
+        PSIM_ASSERT(version != NULL);
+        if (--version->backwards == 0) {
+            if (tag->version != s->version) {
+                s->stashed--;
+                psim_account_stash(&x->account, stage, -1, now);
+            }
+            psim_tagring_remove(&s->versions, version);
+        }
+    }
+    psim_tagring_remove(&s->held, tag);
+    s->total.backwards++;
+}
+
+/* A step has ended: what is held now is carried to the next one. */
+static void note_carried(struct psim_executor *x, int stage)
+{
+    struct stage *s = &x->stage[stage];
+
+    for (int i = 0; i < s->step.count; i++) {
+        const struct psim_action *action = &s->step.actions[i];
+
+        if (!(action->passes & PSIM_BACKWARD))
+            continue;
+        if (s->held.count > s->carried_max)
+            s->carried_max = s->held.count;
+        if (action->microbatch >= 2 * (int64_t)x->stages && s->held.count < s->carried_min)
+            s->carried_min = s->held.count;
+    }
+}
+
+/* The optimizer has written new parameters; the old ones stay while somebody needs them. */
+static void update(struct psim_executor *x, int stage, double now)
+{
+    struct stage *s = &x->stage[stage];
+
+    if (x->program->stash && psim_tagring_find(&s->versions, s->version) != NULL) {
+        s->stashed++;
+        if (s->stashed > s->stashed_max)
+            s->stashed_max = s->stashed;
+        psim_account_stash(&x->account, stage, 1, now);
+    }
+    s->version++;
+}
+
+static uint32_t new_transfer(struct psim_executor *x)
+{
+    uint32_t index = x->free_transfer;
+
+    if (index != UINT32_MAX) {
+        x->free_transfer = x->transfers[index].next_free;
+        return index;
+    }
+    if (x->transfer_count == x->transfer_capacity) {
+        const uint32_t capacity = x->transfer_capacity == 0 ? 64 : 2 * x->transfer_capacity;
+        struct transfer *list = psim_realloc(x->transfers, capacity, sizeof *list);
+
+        if (list == NULL)
+            return UINT32_MAX;
+        x->transfers = list;
+        x->transfer_capacity = capacity;
+    }
+    return x->transfer_count++;
+}
+
+/* direction 0: from `stage` to the next; 1: to the one before. */
+static void send(struct psim_executor *x, int stage, int direction, int64_t microbatch, double now)
+{
+    const int to = direction == 0 ? stage + 1 : stage - 1;
+    const int hop = direction == 0 ? stage : stage - 1;
+    const uint32_t index = new_transfer(x);
+    struct psim_entry *tag;
+
+    if (index == UINT32_MAX) {
+        fail(x);
+        return;
+    }
+    tag = psim_tagring_insert(&x->stage[to].inbox[direction], microbatch);
+    if (tag == NULL) {
+        fail(x);
+        return;
+    }
+    x->transfers[index] = (struct transfer){
+        .hop = hop, .direction = direction, .microbatch = microbatch, .start_s = now};
+    x->in_flight++;
+    x->stage[stage].total.sent[direction]++;
+    psim_account_receive(&x->account, to, direction, now);
+    watch_exposure(x, to, now);
+    x->clock->transfer(x->clock->self, hop, direction, TRANSFER_TOKEN | index);
+}
+
+static void run_instantly(struct psim_executor *x, uint32_t token)
+{
+    if (x->instant_count == x->instant_capacity) {
+        const size_t capacity = x->instant_capacity == 0 ? 64 : 2 * x->instant_capacity;
+        uint32_t *list = psim_realloc(x->instant, capacity, sizeof *list);
+
+        if (list == NULL) {
+            fail(x);
+            return;
+        }
+        x->instant = list;
+        x->instant_capacity = capacity;
+    }
+    x->instant[x->instant_count++] = token;
+}
+
+static void start_action(struct psim_executor *x, int stage, int slot, double now)
+{
+    struct stage *s = &x->stage[stage];
+    const struct psim_action *action = &s->step.actions[slot];
+    const double seconds = x->durations[stage][action->passes];
+    const bool shared = s->step.count == 2 && x->program->overlap == PSIM_OVERLAP_SHARED;
+    const uint32_t token = (uint32_t)stage << 1 | (uint32_t)slot;
+
+    s->started[slot] = true;
+    s->started_s[slot] = now;
+    if (action->passes & PSIM_FORWARD)
+        hold(x, stage, action->microbatch);
+    psim_account_start(&x->account, stage, action, now);
+    if (s->running++ == 0)
+        s->busy_since_s = now;
+    if (seconds > 0)
+        x->clock->compute(x->clock->self, stage, seconds, shared, token);
+    else
+        run_instantly(x, token);
+}
+
+/* Starts whatever actions of the current step can start. */
+static void try_step(struct psim_executor *x, int stage, double now)
+{
+    struct stage *s = &x->stage[stage];
+
+    for (int i = 0; s->pending > 0 && i < s->step.count && !x->done; i++) {
+        const struct psim_action *action = &s->step.actions[i];
+        const int inbox = (action->passes & PSIM_FORWARD) ? 0 : 1;
+        struct psim_entry *message;
+        bool needed;
+
+        if (s->started[i])
+            continue;
+        message = needed_message(x, stage, action, &needed);
+        if (needed && (message == NULL || !message->arrived))
+            continue;
+        if (needed)
+            psim_tagring_remove(&s->inbox[inbox], message);
+        start_action(x, stage, i, now);
+    }
+    watch_exposure(x, stage, now);
+}
+
+static void next_step(struct psim_executor *x, int stage, double now)
+{
+    struct stage *s = &x->stage[stage];
+
+    s->pending = 0;
+    s->started[0] = s->started[1] = false;
+    if (!x->program->method->step(&x->program->shape, stage, s->index, &s->step)) {
+        s->finished = true;
+        x->finished_stages++;
+        return;
+    }
+    s->index++;
+    s->pending = s->step.count;
+    s->backwards_at_step = s->total.backwards;
+    try_step(x, stage, now);
+}
+
+/* Counters of a stage as of now, running intervals included. */
+static struct counters read_counters(const struct psim_executor *x, int stage, double now)
+{
+    const struct stage *s = &x->stage[stage];
+    struct counters counters = s->total;
+
+    if (s->running > 0)
+        counters.busy_s += now - s->busy_since_s;
+    if (s->exposed)
+        counters.exposed_s += now - s->exposed_since_s;
+    return counters;
+}
+
+static void finish(struct psim_executor *x, double now)
+{
+    x->end_s = now;
+    x->done = true;
+}
+
+static void watch_first_stage(struct psim_executor *x, double now)
+{
+    if (x->stage[0].total.backwards == 1)
+        x->first_backward_s = now;
+    if (x->program->method->flushes)
+        return;
+    switch (psim_monitor_backward(&x->monitor, now)) {
+    case PSIM_MONITOR_GO_ON:
+        break;
+    case PSIM_MONITOR_WINDOW_OPENS:
+        x->open_s = now;
+        for (int j = 0; j < x->stages; j++)
+            x->stage[j].opened = read_counters(x, j, now);
+        break;
+    case PSIM_MONITOR_WINDOW_ENDS:
+        finish(x, now);
+        break;
+    case PSIM_MONITOR_FAILED:
+        fail(x);
+        break;
+    }
+}
+
+static void count_action(struct psim_executor *x, int stage, unsigned passes)
+{
+    struct stage *s = &x->stage[stage];
+
+    if (passes & PSIM_UPDATE)
+        return;
+    x->operations++;
+    s->total.units += psim_passes_units(passes);
+    s->total.flop += psim_program_flop(x->program, stage, passes);
+    if (!(passes & PSIM_FORWARD))
+        s->total.backward_work_s += x->durations[stage][passes];
+}
+
+static void complete_action(struct psim_executor *x, int stage, int slot, double now)
+{
+    struct stage *s = &x->stage[stage];
+    const struct psim_action action = s->step.actions[slot];
+
+    if (--s->running == 0)
+        s->total.busy_s += now - s->busy_since_s;
+    if (x->observer.action != NULL)
+        x->observer.action(x->observer.user, stage, slot, &action, s->started_s[slot], now);
+    psim_account_end(&x->account, stage, &action, now);
+    count_action(x, stage, action.passes);
+    if (action.passes & PSIM_FORWARD) {
+        psim_tagring_find(&s->held, action.microbatch)->arrived = true;
+        if (!is_last(x, stage))
+            send(x, stage, 0, action.microbatch, now);
+    }
+    if (action.passes & PSIM_BACKWARD) {
+        let_go(x, stage, action.microbatch, now);
+        if (stage > 0)
+            send(x, stage, 1, action.microbatch, now);
+        else
+            watch_first_stage(x, now);
+    }
+    if (action.passes & PSIM_UPDATE)
+        update(x, stage, now);
+    if (x->done)
+        return;
+    if (--s->pending > 0) {
+        watch_exposure(x, stage, now);
+        return;
+    }
+    note_carried(x, stage);
+    next_step(x, stage, now);
+}
+
+static void complete_transfer(struct psim_executor *x, uint32_t index, double now)
+{
+    const struct transfer transfer = x->transfers[index];
+    const int direction = transfer.direction;
+    const int to = direction == 0 ? transfer.hop + 1 : transfer.hop;
+    const int from = direction == 0 ? transfer.hop : transfer.hop + 1;
+    struct psim_entry *message =
+        psim_tagring_find(&x->stage[to].inbox[direction], transfer.microbatch);
+
+    PSIM_ASSERT(message != NULL && !message->arrived);
+    if (x->observer.transfer != NULL)
+        x->observer.transfer(x->observer.user, transfer.hop, direction, transfer.microbatch,
+                             transfer.start_s, now);
+    x->transfers[index].next_free = x->free_transfer;
+    x->free_transfer = index;
+    x->in_flight--;
+    x->operations++;
+    message->arrived = true;
+    psim_account_sent(&x->account, from, direction, now);
+    try_step(x, to, now);
+}
+
+static void complete_one(struct psim_executor *x, uint32_t token)
+{
+    const double now = now_s(x);
+
+    if (token & TRANSFER_TOKEN)
+        complete_transfer(x, token & ~TRANSFER_TOKEN, now);
+    else
+        complete_action(x, (int)(token >> 1), (int)(token & 1), now);
+    if (!x->done && x->finished_stages == x->stages && x->in_flight == 0)
+        finish(x, now);
+}
+
+/* Work that takes no time is completed here, one by one, instead of by recursion. */
+static void drain(struct psim_executor *x)
+{
+    while (x->instant_count > 0 && !x->done)
+        complete_one(x, x->instant[--x->instant_count]);
+}
+
+void psim_executor_complete(struct psim_executor *x, uint32_t token)
+{
+    if (x->done)
+        return;
+    complete_one(x, token);
+    drain(x);
+}
+
+void psim_executor_start(struct psim_executor *x)
+{
+    for (int j = 0; j < x->stages; j++)
+        next_step(x, j, 0);
+    drain(x);
+}
+
+bool psim_executor_done(const struct psim_executor *x)
+{
+    return x->done;
+}
+
+static bool init_stage(struct stage *s)
+{
+    s->staleness_min = s->carried_min = INT64_MAX;
+    return psim_tagring_init(&s->inbox[0]) && psim_tagring_init(&s->inbox[1]) &&
+           psim_tagring_init(&s->held) && psim_tagring_init(&s->versions);
+}
+
+static void fill_durations(struct psim_executor *x)
+{
+    for (int j = 0; j < x->stages; j++) {
+        for (unsigned passes = 0; passes < PASS_SETS; passes++)
+            x->durations[j][passes] = psim_program_duration(x->program, j, passes);
+    }
+}
+
+enum psim_status psim_executor_new(const struct psim_program *program,
+                                   const struct psim_clock *clock,
+                                   const struct psim_observer *observer, struct psim_executor **out,
+                                   struct psim_error *err)
+{
+    const int stages = program->shape.stages;
+    const struct psim_method *method = program->method;
+    struct psim_executor *x = psim_alloc(1, sizeof *x);
+    enum psim_status status = PSIM_OK;
+
+    if (x == NULL)
+        return psim_fail(err, PSIM_ERR_NOMEM, "executor", "out of memory");
+    x->program = program;
+    x->clock = clock;
+    x->stages = stages;
+    x->free_transfer = UINT32_MAX;
+    x->first_backward_s = NAN;
+    psim_monitor_init(&x->monitor, stages,
+                      method->updates_every_microbatch ? 1 : program->shape.accumulation);
+    x->stage = psim_alloc((size_t)stages, sizeof *x->stage);
+    x->durations = psim_alloc((size_t)stages, sizeof *x->durations);
+    status = psim_account_init(&x->account, program, err);
+    for (int j = 0; status == PSIM_OK && x->stage != NULL && j < stages; j++) {
+        if (!init_stage(&x->stage[j]))
+            status = PSIM_ERR_NOMEM;
+    }
+    if (status != PSIM_OK || x->stage == NULL || x->durations == NULL) {
+        psim_executor_free(x);
+        return psim_fail(err, PSIM_ERR_NOMEM, "executor", "out of memory for %d stages", stages);
+    }
+    if (observer != NULL) {
+        x->observer = *observer;
+        x->account.observer = observer->memory;
+        x->account.observer_user = observer->user;
+    }
+    fill_durations(x);
+    *out = x;
+    return PSIM_OK;
+}
+
+void psim_executor_free(struct psim_executor *x)
+{
+    if (x == NULL)
+        return;
+    for (int j = 0; x->stage != NULL && j < x->stages; j++) {
+        psim_tagring_release(&x->stage[j].inbox[0]);
+        psim_tagring_release(&x->stage[j].inbox[1]);
+        psim_tagring_release(&x->stage[j].held);
+        psim_tagring_release(&x->stage[j].versions);
+    }
+    psim_free(x->stage);
+    psim_free(x->durations);
+    psim_free(x->transfers);
+    psim_free(x->instant);
+    psim_account_release(&x->account);
+    psim_monitor_release(&x->monitor);
+    psim_free(x);
+}
+
+/* Sums over stages of what happened in the window. */
+struct window {
+    double seconds, microbatches;
+    double busy_s, exposed_s, units, flop, base_flop, bytes[2], streams[2];
+};
+
+static void measure_stage(struct psim_executor *x, int stage, struct window *w,
+                          struct psim_stage_result *out)
+{
+    const struct stage *s = &x->stage[stage];
+    const struct counters now = read_counters(x, stage, x->end_s), *then = &s->opened;
+    const double microbatches = (double)(now.backwards - then->backwards);
+    const double busy_s = now.busy_s - then->busy_s, exposed_s = now.exposed_s - then->exposed_s;
+
+    *out = (struct psim_stage_result){
+        .forward_s = x->durations[stage][PSIM_FORWARD],
+        .backward_s = (now.backward_work_s - then->backward_work_s) / microbatches,
+        .update_s = x->durations[stage][PSIM_UPDATE],
+        .busy_fraction = busy_s / w->seconds,
+        .exposed_fraction = exposed_s / w->seconds,
+        .staleness_microbatches = s->stale ? s->staleness_max : 0,
+        .staleness_min_microbatches =
+            s->stale && s->staleness_min != INT64_MAX ? s->staleness_min : 0,
+        .parameter_versions = 1 + s->stashed_max,
+        .held_microbatches = s->held_max,
+        .carried_microbatches = s->carried_max,
+        .carried_min_microbatches = s->carried_min == INT64_MAX ? 0 : s->carried_min,
+    };
+    w->busy_s += busy_s;
+    w->exposed_s += exposed_s;
+    w->units += now.units - then->units;
+    w->flop += now.flop - then->flop;
+    w->base_flop +=
+        microbatches * psim_program_flop(x->program, stage, PSIM_FORWARD | PSIM_BACKWARD);
+    for (int direction = 0; direction < 2; direction++) {
+        const int hop = direction == 0 ? stage : stage - 1;
+
+        if (hop < 0 || hop + 1 >= x->stages)
+            continue;
+        w->bytes[direction] += (double)(now.sent[direction] - then->sent[direction]) *
+                               (double)x->program->hops[hop].bytes[direction];
+        w->streams[direction] += (double)x->program->hops[hop].bytes[0] / x->program->shape.streams;
+    }
+    psim_account_finish(&x->account, stage, x->end_s, s->carried_max, 1 + s->stashed_max,
+                        &out->memory);
+}
+
+enum psim_status psim_executor_result(struct psim_executor *x, struct psim_simulation *out,
+                                      struct psim_error *err)
+{
+    const struct psim_program *program = x->program;
+    const bool flushes = program->method->flushes;
+    struct psim_stage_result *stages;
+    struct window w = {.seconds = x->end_s - x->open_s};
+    double all;
+
+    if (x->failed)
+        return psim_fail(err, PSIM_ERR_NOMEM, program->method->name,
+                         "out of memory during the simulation");
+    if (!x->done)
+        psim_bug("the pipeline stopped before its end: a message or a step is missing");
+    stages = psim_alloc((size_t)x->stages, sizeof *stages);
+    if (stages == NULL)
+        return psim_fail(err, PSIM_ERR_NOMEM, program->method->name, "out of memory");
+    w.microbatches = flushes ? (double)program->shape.accumulation
+                             : (double)(x->monitor.ends - x->monitor.opens);
+    for (int j = 0; j < x->stages; j++)
+        measure_stage(x, j, &w, &stages[j]);
+    all = w.seconds * x->stages;
+    *out = (struct psim_simulation){
+        .time_per_microbatch_s = w.seconds / w.microbatches,
+        .window_s = w.seconds,
+        .window_microbatches = (int64_t)w.microbatches,
+        .start_up_s = x->first_backward_s,
+        .steady = flushes || x->monitor.steady,
+        .utilisation_mean = w.busy_s / all,
+        .bubble_fraction = 1 - w.busy_s / all,
+        .exposed_communication_fraction = w.exposed_s / all,
+        .flop_per_microbatch = w.flop / w.microbatches,
+        .flop_extra_fraction = w.flop / w.base_flop - 1,
+        .flop_units = w.units / w.microbatches,
+        .bytes_forward_per_microbatch = w.bytes[0] / w.microbatches,
+        .bytes_backward_per_microbatch = w.bytes[1] / w.microbatches,
+        .communication_forward = w.streams[0] > 0 ? w.bytes[0] / w.microbatches / w.streams[0] : 0,
+        .communication_backward = w.streams[1] > 0 ? w.bytes[1] / w.microbatches / w.streams[1] : 0,
+        .operations = x->operations,
+        .stage_count = x->stages,
+        .stages = stages,
+    };
+    out->time_per_update_s = program->method->updates_every_microbatch
+                                 ? out->time_per_microbatch_s
+                                 : out->time_per_microbatch_s * (double)program->shape.accumulation;
+    return PSIM_OK;
+}

@@ -1,0 +1,141 @@
+/*
+ * Short forms: nodes of devices and NICs, and the switch between them.
+ *
+ * A NIC is a vertex inside its node.  The way to it costs nothing, for a device's own link to the
+ * inside of the node already bounds it where the two share wires; what a NIC can carry is on its
+ * link to the network.  Where the way starts from a switch (a PCIe tree), a NIC sits behind the
+ * switch of the first device that uses it, and devices elsewhere reach it through the tree, as
+ * their traffic does in a real node.
+ */
+#include "sim/platform/graph.h"
+#include "sim/platform/platform.h"
+
+#include <math.h>
+#include <string.h>
+
+static enum psim_status check_node(const struct psim_node_spec *spec, struct psim_error *err)
+{
+    if (spec->devices < 1)
+        return psim_fail(err, PSIM_ERR_RANGE, "devices", "node \"%s\" needs at least one device",
+                         spec->name);
+    if (spec->nics < 0)
+        return psim_fail(err, PSIM_ERR_RANGE, "nics", "node \"%s\" cannot have %d NICs", spec->name,
+                         spec->nics);
+    if (spec->interconnect == NULL && spec->devices > 1)
+        return psim_fail(err, PSIM_ERR_RANGE, "interconnect",
+                         "node \"%s\" has %d devices and nothing between them", spec->name,
+                         spec->devices);
+    return PSIM_OK;
+}
+
+static enum psim_status add_devices(struct psim_platform *platform, int node,
+                                    const struct psim_node_spec *spec, int *devices,
+                                    struct psim_error *err)
+{
+    for (int i = 0; i < spec->devices; i++) {
+        const enum psim_status status = psim_platform_add_named(
+            platform, spec->device_types[i], node, &devices[i], err, "%s.gpu%d", spec->name, i);
+
+        if (status != PSIM_OK)
+            return status;
+    }
+    return PSIM_OK;
+}
+
+static int nic_of(const struct psim_node_spec *spec, int device)
+{
+    return (int)((long long)device * spec->nics / spec->devices);
+}
+
+static enum psim_status add_nics(struct psim_platform *platform, int node,
+                                 const struct psim_node_spec *spec, int *nics,
+                                 struct psim_error *err)
+{
+    for (int i = 0; i < spec->nics; i++) {
+        const enum psim_status status =
+            psim_platform_add_named(platform, -1, node, &nics[i], err, "%s.nic%d", spec->name, i);
+
+        if (status != PSIM_OK)
+            return status;
+        platform->adjacency->passages[nics[i]].is_nic = true;
+    }
+    return PSIM_OK;
+}
+
+/* Assigns every device its NIC and lays the ways between them. */
+static enum psim_status join_nics(struct psim_platform *platform, const struct psim_node_spec *spec,
+                                  const int *devices, const int *attach, const int *nics,
+                                  struct psim_error *err)
+{
+    int joined = -1; /* NICs up to here have a way behind a switch */
+
+    for (int i = 0; spec->nics > 0 && i < spec->devices; i++) {
+        const int nic = nic_of(spec, i);
+        enum psim_status status;
+
+        platform->adjacency->passages[devices[i]].nic = nics[nic];
+        if (attach[i] != devices[i] && nic <= joined)
+            continue;
+        joined = nic;
+        status = psim_platform_join(platform, attach[i], nics[nic], INFINITY, 0.0, err,
+                                    "%s.gpu%d.nic%d", spec->name, i, nic);
+        if (status != PSIM_OK)
+            return status;
+    }
+    return PSIM_OK;
+}
+
+enum psim_status psim_platform_add_node(struct psim_platform *platform, int node,
+                                        const struct psim_node_spec *spec, int *nic_vertices,
+                                        struct psim_error *err)
+{
+    int *devices = NULL, *attach = NULL, *nics = NULL;
+    enum psim_status status = check_node(spec, err);
+
+    if (status != PSIM_OK)
+        return status;
+    devices = psim_alloc((size_t)spec->devices, sizeof *devices);
+    attach = psim_alloc((size_t)spec->devices, sizeof *attach);
+    nics = psim_alloc((size_t)spec->nics, sizeof *nics);
+    if (devices == NULL || attach == NULL || nics == NULL) {
+        status = psim_fail(err, PSIM_ERR_NOMEM, "node", "out of memory");
+        goto out;
+    }
+    status = add_devices(platform, node, spec, devices, err);
+    if (status != PSIM_OK)
+        goto out;
+    memcpy(attach, devices, (size_t)spec->devices * sizeof *attach);
+    if (spec->interconnect != NULL)
+        status = spec->interconnect->expand(platform, spec->name, node, devices, spec->devices,
+                                            &spec->interconnect_spec, attach, err);
+    if (status == PSIM_OK)
+        status = add_nics(platform, node, spec, nics, err);
+    if (status == PSIM_OK)
+        status = join_nics(platform, spec, devices, attach, nics, err);
+    if (status == PSIM_OK && spec->nics > 0)
+        memcpy(nic_vertices, nics, (size_t)spec->nics * sizeof *nics);
+out:
+    psim_free(devices);
+    psim_free(attach);
+    psim_free(nics);
+    return status;
+}
+
+enum psim_status psim_platform_add_network_switch(struct psim_platform *platform,
+                                                  const int *nic_vertices, int count,
+                                                  double nic_bandwidth_bytes_per_s,
+                                                  double nic_latency_s, double network_latency_s,
+                                                  struct psim_error *err)
+{
+    struct psim_adjacency *graph = platform->adjacency;
+    enum psim_status status = PSIM_OK;
+
+    if (graph->network < 0)
+        status = psim_platform_add_vertex(platform, "network", -1, -1, &graph->network, err);
+    for (int i = 0; status == PSIM_OK && i < count; i++)
+        status =
+            psim_platform_join(platform, nic_vertices[i], graph->network, nic_bandwidth_bytes_per_s,
+                               nic_latency_s + network_latency_s / 2.0, err, "%s.port",
+                               platform->vertices[nic_vertices[i]].name);
+    return status;
+}

@@ -1,0 +1,62 @@
+/**
+ * @file sim/program/program.h
+ * A method on stages, as what an engine runs: durations, messages, memory rules.
+ *
+ * Built from a workload and a method; read by sim/engine.  The order of work is not unrolled: the
+ * method's step() generates it, so memory does not grow with the micro-batches simulated.  A
+ * program borrows its workload, platform and method, which must outlive it.
+ *
+ * Does not know: engines, contention, JSON.
+ */
+#ifndef PSIM_PROGRAM_PROGRAM_H
+#define PSIM_PROGRAM_PROGRAM_H
+
+#include "sim/method/method.h"
+#include "sim/platform/platform.h"
+#include "sim/program/result.h"
+#include "sim/program/workload.h"
+
+/** Way between a stage and the next one; index 0 is forward, 1 is backward. */
+struct psim_hop {
+    struct psim_route route[2];
+    int64_t bytes[2]; /**< message per micro-batch */
+};
+
+struct psim_program {
+    const struct psim_method *method;
+    struct psim_shape shape;
+    const struct psim_platform *platform;
+    const struct psim_workload *workload;
+    enum psim_accounting accounting;
+    bool stash;                /**< the backward reads its forward's parameters */
+    enum psim_overlap overlap; /**< how two actions of one step share a device */
+    struct psim_hop *hops;     /**< [stages - 1] */
+    bool *reversible;          /**< [stages]; shape.reversible points here */
+};
+
+/**
+ * @param[in] shape  accumulation and options as read; stages and reversible are filled in here
+ * @return PSIM_OK; PSIM_ERR_NOTFOUND when neighbouring stages cannot reach each other;
+ *         PSIM_ERR_MODEL when the method refuses the network; PSIM_ERR_NOMEM
+ */
+enum psim_status psim_program_build(const struct psim_method *method,
+                                    const struct psim_shape *shape,
+                                    const struct psim_workload *workload,
+                                    const struct psim_platform *platform,
+                                    enum psim_accounting accounting, struct psim_program *out,
+                                    struct psim_error *err) PSIM_CHECKED;
+void psim_program_release(struct psim_program *program);
+
+/** Seconds that the passes of one action take at `stage` on an idle device. */
+double psim_program_duration(const struct psim_program *program, int stage, unsigned passes);
+
+/** Units of one stage's forward that the passes count as: forward and evaluations 1, backward 2. */
+double psim_passes_units(unsigned passes);
+
+/** FLOP of the passes at `stage`; NaN with given costs; an update counts nothing. */
+double psim_program_flop(const struct psim_program *program, int stage, unsigned passes);
+
+/** Fills the times that a closed form is computed from, [stages]. */
+void psim_program_times(const struct psim_program *program, struct psim_stage_times *times);
+
+#endif

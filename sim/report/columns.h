@@ -1,0 +1,75 @@
+/**
+ * @file sim/report/columns.h
+ * The columns of both views, defined once for all formats.
+ *
+ * A column knows its machine name, its heading, and how to read its value in base units from a
+ * result; the formats add only their syntax.
+ */
+#ifndef PSIM_REPORT_COLUMNS_H
+#define PSIM_REPORT_COLUMNS_H
+
+#include "sim/program/result.h"
+#include "sim/report/quantity.h"
+#include "sim/report/report.h"
+
+/** One row of a table: a method, or one stage of it. */
+struct psim_row {
+    const struct psim_comparison *comparison;
+    const struct psim_result *result;
+    int stage;            /**< -1: the method as a whole */
+    const char *footnote; /**< mark of the remark that belongs to the row, "" for none */
+};
+
+/** Which tables for people show a column; CSV has all of them. */
+enum psim_panel { PSIM_PANEL_FIRST = 1 << 0, PSIM_PANEL_SECOND = 1 << 1 };
+
+#define PSIM_PANEL_BOTH (PSIM_PANEL_FIRST | PSIM_PANEL_SECOND)
+
+enum psim_column_flag {
+    PSIM_COLUMN_HIDE_ZERO = 1 << 0,     /**< left out when every row has zero or nothing */
+    PSIM_COLUMN_HIDE_SAME = 1 << 1,     /**< left out when every row has the same text */
+    PSIM_COLUMN_MARK_FOOTNOTE = 1 << 2, /**< cells carry the row's footnote */
+    PSIM_COLUMN_MARK_MISFIT = 1 << 3,   /**< cells carry "!" where the method does not fit */
+};
+
+struct psim_column {
+    const char *key;    /**< as in CSV, with its unit */
+    const char *group;  /**< heading above several columns, which share unit and decimals; "" */
+    const char *name;   /**< heading; "_" is where a narrow table breaks the line, else a space, or
+                             nothing after a hyphen */
+    const char *legend; /**< what the column means, where the heading does not say it; "" */
+    enum psim_quantity quantity;
+    unsigned panels;                                 /**< enum psim_panel, or-ed; 0: CSV only */
+    unsigned flags;                                  /**< enum psim_column_flag, or-ed */
+    const char *(*text)(const struct psim_row *row); /**< PSIM_QUANTITY_TEXT */
+    double (*value)(const struct psim_row *row);     /**< else; base units, NaN when not known */
+};
+
+struct psim_column_set {
+    const struct psim_column *columns;
+    int count;
+    const char *titles[2]; /**< of the two panels */
+};
+
+extern const struct psim_column_set psim_compare_columns; /* sim/report/columns.c */
+extern const struct psim_column_set psim_stage_columns;   /* sim/report/stage_columns.c */
+
+/* Getters of a row differ only in the member that they read. */
+#define PSIM_COLUMN_VALUE(name, expression)                                                        \
+    static double name(const struct psim_row *row)                                                 \
+    {                                                                                              \
+        return (expression);                                                                       \
+    }
+#define PSIM_COLUMN_TEXT(name, expression)                                                         \
+    static const char *name(const struct psim_row *row)                                            \
+    {                                                                                              \
+        return (expression);                                                                       \
+    }
+
+/** A count where negative means "not known". */
+double psim_count_value(int64_t count);
+
+/** Samples that one optimizer update of the row's method sees. */
+double psim_samples_per_update(const struct psim_row *row);
+
+#endif

@@ -1,0 +1,71 @@
+#include "sim/report/columns.h"
+#include "sim/report/format.h"
+
+#include <math.h>
+#include <string.h>
+
+/* RFC 4180: base units in full precision, an empty cell for what is not known. */
+
+static void put_text(struct psim_text *out, const char *text)
+{
+    if (strpbrk(text, ",\"\r\n") == NULL) {
+        psim_text_append(out, text, strlen(text));
+        return;
+    }
+    psim_text_append(out, "\"", 1);
+    for (; *text != '\0'; text++)
+        psim_text_append(out, *text == '"' ? "\"\"" : text, *text == '"' ? 2 : 1);
+    psim_text_append(out, "\"", 1);
+}
+
+static void put_value(struct psim_text *out, double value)
+{
+    char number[PSIM_NUMBER_BYTES];
+
+    if (!isfinite(value))
+        return;
+    psim_number_exact(value, number);
+    psim_text_append(out, number, strlen(number));
+}
+
+static void put_row(struct psim_text *out, const struct psim_column_set *set,
+                    const struct psim_row *row)
+{
+    for (int i = 0; i < set->count; i++) {
+        const struct psim_column *column = &set->columns[i];
+
+        if (i > 0)
+            psim_text_append(out, ",", 1);
+        if (column->quantity == PSIM_QUANTITY_TEXT)
+            put_text(out, column->text(row));
+        else
+            put_value(out, column->value(row));
+    }
+    psim_text_append(out, "\r\n", 2);
+}
+
+enum psim_status psim_render_csv(const struct psim_comparison *comparison, enum psim_view view,
+                                 struct psim_text *out, struct psim_error *err)
+{
+    const bool by_stage = view == PSIM_VIEW_RUN;
+    const struct psim_column_set *set = by_stage ? &psim_stage_columns : &psim_compare_columns;
+
+    (void)err; /* memory that ran out stays in the buffer's own flag */
+    for (int i = 0; i < set->count; i++) {
+        if (i > 0)
+            psim_text_append(out, ",", 1);
+        put_text(out, set->columns[i].key);
+    }
+    psim_text_append(out, "\r\n", 2);
+    for (int i = 0; i < comparison->result_count; i++) {
+        const struct psim_result *result = &comparison->results[i];
+        const int rows = by_stage ? result->simulation.stage_count : 1;
+
+        for (int j = 0; j < rows; j++) {
+            const struct psim_row row = {comparison, result, by_stage ? j : -1, ""};
+
+            put_row(out, set, &row);
+        }
+    }
+    return PSIM_OK;
+}

@@ -1,0 +1,190 @@
+#include "sim/report/document.h"
+
+#include "sim/report/facts.h"
+#include "sim/report/format.h"
+
+#include <string.h>
+
+/* Legend, misfit mark, assumed, figures, bottleneck. */
+#define FIXED_REMARKS 5
+
+static void add_legend(struct psim_fact_writer *writer, const struct psim_section *section)
+{
+    const char *text = "";
+
+    for (int i = 0; i < PSIM_SECTION_GRIDS; i++) {
+        const struct psim_grid *grid = &section->grids[i];
+
+        for (int j = 0; j < grid->column_count; j++) {
+            const struct psim_grid_column *column = &grid->columns[j];
+
+            if (column->legend[0] != '\0')
+                text = psim_fact_join(
+                    writer, text, "; ",
+                    psim_fact_text(writer, "%s: %s", column->heading, column->legend));
+        }
+    }
+    psim_fact_add(writer, "columns", text);
+}
+
+/* What a reader of this row must know, or "". */
+static const char *row_remark(struct psim_fact_writer *writer, const struct psim_row *row)
+{
+    const struct psim_comparison *comparison = row->comparison;
+    const double samples = psim_samples_per_update(row);
+    const char *text = "";
+
+    if (samples != (double)comparison->microbatch * (double)comparison->accumulation)
+        text = psim_fact_text(writer, "%.0f samples per update", samples);
+    if (row->result->note[0] != '\0')
+        text = psim_fact_join(writer, text, "; ", row->result->note);
+    return text;
+}
+
+/* Numbers the remarks of the rows; equal ones share a number. */
+static void add_footnotes(struct psim_fact_writer *writer, struct psim_row *rows, int row_count)
+{
+    const int first = writer->facts->count;
+
+    for (int i = 0; i < row_count; i++) {
+        const char *remark = row_remark(writer, &rows[i]);
+        int at = first;
+
+        if (remark[0] == '\0')
+            continue;
+        while (at < writer->facts->count && strcmp(writer->facts->items[at].text, remark) != 0)
+            at++;
+        rows[i].footnote = psim_fact_text(writer, "%d", at - first + 1);
+        if (at == writer->facts->count)
+            psim_fact_add(writer, psim_fact_text(writer, "[%s]", rows[i].footnote), remark);
+    }
+}
+
+static bool misfits(const struct psim_comparison *comparison)
+{
+    for (int i = 0; i < comparison->result_count; i++) {
+        if (!comparison->results[i].fits)
+            return true;
+    }
+    return false;
+}
+
+static void add_closing_remarks(struct psim_fact_writer *writer,
+                                const struct psim_comparison *comparison, enum psim_view view)
+{
+    const char *assumed = "";
+
+    for (int i = 0; i < comparison->assumption_count; i++)
+        assumed = psim_fact_join(writer, assumed, "; ", comparison->assumptions[i]);
+    psim_fact_add(writer, "assumed", assumed[0] == '\0' ? "nothing" : assumed);
+    psim_facts_of_origin(writer, comparison);
+    if (view == PSIM_VIEW_COMPARE)
+        psim_facts_of_bottleneck(writer, comparison);
+    for (int i = 0; i < comparison->note_count; i++)
+        psim_fact_add(writer, "note", comparison->notes[i]);
+}
+
+static bool build_grids(struct psim_arena *arena, const struct psim_column_set *set,
+                        const struct psim_row *rows, int row_count, struct psim_section *section)
+{
+    return psim_grid_build(arena, set, PSIM_PANEL_FIRST, rows, row_count, &section->grids[0]) &&
+           psim_grid_build(arena, set, PSIM_PANEL_SECOND, rows, row_count, &section->grids[1]);
+}
+
+/* One section whose rows are the methods. */
+static bool build_comparison(const struct psim_comparison *comparison,
+                             struct psim_document *document, struct psim_fact_writer *remarks)
+{
+    const int count = comparison->result_count;
+    struct psim_arena *arena = &document->arena;
+    struct psim_row *rows = psim_arena_alloc(arena, (size_t)count, sizeof *rows);
+
+    document->sections = psim_arena_alloc(arena, 1, sizeof *document->sections);
+    if (rows == NULL || document->sections == NULL)
+        return false;
+    document->section_count = 1;
+    document->sections[0].title = "";
+    for (int i = 0; i < count; i++)
+        rows[i] = (struct psim_row){comparison, &comparison->results[i], -1, ""};
+    add_footnotes(remarks, rows, count);
+    return build_grids(arena, &psim_compare_columns, rows, count, &document->sections[0]);
+}
+
+/* The figures of one method and a row for each of its stages. */
+static bool build_method(const struct psim_comparison *comparison, const struct psim_result *result,
+                         struct psim_arena *arena, struct psim_section *section)
+{
+    const int stages = result->simulation.stage_count;
+    struct psim_row *rows = psim_arena_alloc(arena, (size_t)stages, sizeof *rows);
+    const struct psim_row whole = {comparison, result, -1, ""};
+    struct psim_fact_writer facts =
+        psim_fact_writer_start(arena, &section->facts, PSIM_METHOD_FACTS + 2);
+    const char *remark;
+
+    if (rows == NULL || facts.failed)
+        return false;
+    section->title = result->label;
+    psim_facts_of_method(&facts, comparison, result);
+    psim_fact_add(&facts, "bottleneck", result->bottleneck);
+    remark = row_remark(&facts, &whole);
+    if (remark[0] != '\0')
+        psim_fact_add(&facts, "note", remark);
+    for (int i = 0; i < stages; i++)
+        rows[i] = (struct psim_row){comparison, result, i, ""};
+    return !facts.failed && build_grids(arena, &psim_stage_columns, rows, stages, section);
+}
+
+static bool build_methods(const struct psim_comparison *comparison, struct psim_document *document)
+{
+    const int count = comparison->result_count;
+
+    document->sections =
+        psim_arena_alloc(&document->arena, (size_t)count, sizeof *document->sections);
+    if (document->sections == NULL)
+        return false;
+    document->section_count = count;
+    for (int i = 0; i < count; i++) {
+        if (!build_method(comparison, &comparison->results[i], &document->arena,
+                          &document->sections[i]))
+            return false;
+    }
+    return true;
+}
+
+enum psim_status psim_document_build(const struct psim_comparison *comparison, enum psim_view view,
+                                     struct psim_document *out, struct psim_error *err)
+{
+    struct psim_document document = {0};
+    struct psim_fact_writer facts =
+        psim_fact_writer_start(&document.arena, &document.facts, PSIM_SCENARIO_FACTS);
+    struct psim_fact_writer remarks =
+        psim_fact_writer_start(&document.arena, &document.remarks,
+                               FIXED_REMARKS + comparison->result_count + comparison->note_count);
+    bool done = !facts.failed && !remarks.failed;
+
+    document.title = psim_report_file_name(comparison);
+    if (done) {
+        psim_facts_of_scenario(&facts, comparison);
+        done = view == PSIM_VIEW_COMPARE ? build_comparison(comparison, &document, &remarks)
+                                         : build_methods(comparison, &document);
+    }
+    if (done) {
+        if (misfits(comparison) && view == PSIM_VIEW_COMPARE)
+            psim_fact_add(&remarks, "!", "does not fit in the device's memory");
+        add_closing_remarks(&remarks, comparison, view);
+        if (document.section_count > 0)
+            add_legend(&remarks, &document.sections[0]);
+        done = !facts.failed && !remarks.failed;
+    }
+    if (!done) {
+        psim_document_release(&document);
+        return psim_fail(err, PSIM_ERR_NOMEM, "report", "no memory for the document");
+    }
+    *out = document;
+    return PSIM_OK;
+}
+
+void psim_document_release(struct psim_document *document)
+{
+    psim_arena_release(&document->arena);
+}

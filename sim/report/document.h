@@ -1,0 +1,42 @@
+/**
+ * @file sim/report/document.h
+ * What table, Markdown and LaTeX say, before it gets their syntax.
+ */
+#ifndef PSIM_REPORT_DOCUMENT_H
+#define PSIM_REPORT_DOCUMENT_H
+
+#include "sim/report/grid.h"
+
+/** "platform", "18x-a100: 18 of its 24 devices". */
+struct psim_fact {
+    const char *title, *text;
+};
+
+struct psim_facts {
+    struct psim_fact *items;
+    int count;
+};
+
+#define PSIM_SECTION_GRIDS 2
+
+struct psim_section {
+    const char *title; /**< "" for none */
+    struct psim_facts facts;
+    struct psim_grid grids[PSIM_SECTION_GRIDS];
+};
+
+struct psim_document {
+    struct psim_arena arena;
+    const char *title;
+    struct psim_facts facts;
+    struct psim_section *sections;
+    int section_count;
+    struct psim_facts remarks; /**< legend, footnotes, assumptions, bottlenecks, notes */
+};
+
+enum psim_status psim_document_build(const struct psim_comparison *comparison, enum psim_view view,
+                                     struct psim_document *out,
+                                     struct psim_error *err) PSIM_CHECKED;
+void psim_document_release(struct psim_document *document);
+
+#endif

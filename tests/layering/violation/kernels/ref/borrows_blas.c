@@ -1,0 +1,3 @@
+#include "sim/base/good.h"
+#include "sim/model/needs_more.h"
+#include <cblas.h>

@@ -1,0 +1,4 @@
+#ifndef PSIM_VIOLATION_ENGINE_SAME_NAME_H
+#define PSIM_VIOLATION_ENGINE_SAME_NAME_H
+int psim_violation_engine_same_name(void);
+#endif

@@ -1,0 +1,1 @@
+#include <simgrid/engine.h>

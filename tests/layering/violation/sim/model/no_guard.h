@@ -1,0 +1,1 @@
+enum psim_violation { PSIM_VIOLATION };

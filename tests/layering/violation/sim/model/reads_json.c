@@ -1,0 +1,2 @@
+#include <jansson.h>
+#include <sha256.h>

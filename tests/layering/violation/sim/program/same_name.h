@@ -1,0 +1,4 @@
+#ifndef PSIM_VIOLATION_PROGRAM_SAME_NAME_H
+#define PSIM_VIOLATION_PROGRAM_SAME_NAME_H
+int psim_violation_program_same_name(void);
+#endif

@@ -1,0 +1,3 @@
+#define HEADER <cblas.h>
+#include HEADER
+#  include   <sqlite3.h>
