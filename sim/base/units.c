@@ -155,6 +155,18 @@ static bool equal_ignoring_case(const char *a, const char *b)
     return a[i] == b[i];
 }
 
+/* "s, ms, us, ns": the units of a dimension. */
+static void list_units(enum psim_dimension dimension, char *out, size_t size)
+{
+    size_t at = 0;
+
+    out[0] = '\0';
+    for (const struct psim_unit *unit = psim_units; unit->name != NULL && at < size; unit++) {
+        if (unit->dimension == dimension)
+            at += (size_t)snprintf(out + at, size - at, "%s%s", at == 0 ? "" : ", ", unit->name);
+    }
+}
+
 /* The nearest unit of the dimension.  Names are compared without case, but here case tells bits
  * from bytes: among units that differ in nothing else, the one that keeps most letters wins. */
 static const char *nearest_unit(const char *name, enum psim_dimension dimension)
@@ -181,7 +193,7 @@ static enum psim_status reject_unit(const char *text, size_t number, const char 
                                     struct psim_error *err)
 {
     const struct psim_unit *other = find_unit(name);
-    char examples[96], found[NUMBER_LIMIT + 1], quoted[PSIM_QUOTED_BYTES];
+    char examples[96], found[NUMBER_LIMIT + 1], quoted[PSIM_QUOTED_BYTES], known[128];
 
     snprintf(found, sizeof found, "%.*s", (int)number, text);
     psim_unit_examples(dimension, found, examples);
@@ -194,8 +206,10 @@ static enum psim_status reject_unit(const char *text, size_t number, const char 
                          psim_dimension_name(other->dimension), other->name);
     *nearest = nearest_unit(name, dimension);
     psim_text_quote(name, quoted);
-    return psim_fail(err, PSIM_ERR_SCHEMA, "", "unknown unit %s of %s", quoted,
-                     psim_dimension_name(dimension));
+    list_units(dimension, known, sizeof known);
+    return psim_fail(err, PSIM_ERR_SCHEMA, "", "unknown unit %s of %s%s%s", quoted,
+                     psim_dimension_name(dimension), *nearest == NULL ? "; known: " : "",
+                     *nearest == NULL ? known : "");
 }
 
 enum psim_status psim_quantity_parse(const char *text, enum psim_dimension dimension, double *value,

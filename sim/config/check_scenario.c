@@ -9,7 +9,7 @@
 struct check {
     struct psim_reader *reader;
     const struct psim_scenario *scenario;
-    const struct psim_node *platform, *partition, *placement, *methods, *precision;
+    const struct psim_node *platform, *partition, *placement, *precision;
 };
 
 static int block_count(const struct psim_workload_model *model)
@@ -195,10 +195,11 @@ static void check_models(const struct check *check, int *stages, int *layered)
 
     for (int i = 0; i < scenario->method_count; i++) {
         const struct psim_workload_model *model = scenario->methods[i].model;
-        const int count = stage_count(scenario, model);
+        int count;
 
-        if (!is_first_use(scenario, i))
+        if (model == NULL || !is_first_use(scenario, i))
             continue;
+        count = stage_count(scenario, model);
         check_list_sum(check, model);
         check_device_count(check, model);
         if (count > *stages)
@@ -218,9 +219,9 @@ void psim_check_scenario(struct psim_reader *reader, const struct psim_node *roo
         .platform = psim_node_member(root, "platform"),
         .partition = psim_node_member(root, "partition"),
         .placement = psim_node_member(root, "placement"),
-        .methods = psim_node_member(root, "methods"),
         .precision = psim_node_member(root, "precision"),
     };
+    const struct psim_node *methods = psim_node_member(root, "methods");
     int stages = 0, layered = 0;
 
     check_models(&check, &stages, &layered);
@@ -228,6 +229,10 @@ void psim_check_scenario(struct psim_reader *reader, const struct psim_node *roo
         check_routes(&check, stages);
         check_peaks(&check, layered);
     }
-    for (const struct psim_node *entry = check.methods->first; entry != NULL; entry = entry->next)
-        check_method(&check, entry, &scenario->methods[entry->index]);
+    for (int i = 0; i < scenario->method_count; i++) {
+        const struct psim_scenario_method *row = &scenario->methods[i];
+
+        if (row->method != NULL && row->model != NULL)
+            check_method(&check, psim_node_element(methods, i), row);
+    }
 }

@@ -10,6 +10,9 @@
 
 const char *const psim_file_kind_names[] = {"scenario", "platform", "device", "model", NULL};
 
+/* The same with the version that is read. */
+static const char *const headers[] = {"scenario/1", "platform/1", "device/1", "model/1", NULL};
+
 /* A file of one reading, kept until the end: nodes and their texts point into it. */
 struct psim_source_file {
     struct psim_source_file *next;
@@ -217,9 +220,9 @@ static struct psim_source_file *new_file(const char *name)
 /* Reads "scenario/1"; -1 when an error was reported. */
 static int read_kind(struct psim_reader *reader, const struct psim_node *root)
 {
-    const size_t kinds = psim_name_count(psim_file_kind_names);
     const struct psim_node *node = psim_node_member(root, "petrasim");
-    char name[32], quoted[PSIM_QUOTED_BYTES];
+    char quoted[PSIM_QUOTED_BYTES];
+    const char *text;
     size_t length;
 
     if (node == NULL || node->type != PSIM_NODE_STRING) {
@@ -228,22 +231,22 @@ static int read_kind(struct psim_reader *reader, const struct psim_node *root)
                           "\"petrasim\": a text such as \"scenario/1\"");
         return -1;
     }
-    length = strcspn(node->value.string, "/");
-    snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1),
-             node->value.string);
-    psim_text_quote(node->value.string, quoted);
-    for (size_t i = 0; i < kinds; i++) {
-        if (strcmp(name, psim_file_kind_names[i]) != 0)
-            continue;
-        if (strcmp(node->value.string + length, "/1") == 0)
-            return (int)i;
-        psim_reader_error(reader, node, PSIM_ERR_SCHEMA, NULL,
-                          "unknown version %s; this program reads \"%s/1\"", quoted, name);
-        return -1;
+    text = node->value.string;
+    length = strcspn(text, "/");
+    psim_text_quote(text, quoted);
+    for (int i = 0; headers[i] != NULL; i++) {
+        if (strcmp(text, headers[i]) == 0)
+            return i;
+        if (strlen(psim_file_kind_names[i]) == length &&
+            strncmp(text, psim_file_kind_names[i], length) == 0) {
+            psim_reader_error(reader, node, PSIM_ERR_SCHEMA, NULL,
+                              "unknown version %s; this program reads \"%s\"", quoted, headers[i]);
+            return -1;
+        }
     }
-    psim_reader_error(
-        reader, node, PSIM_ERR_SCHEMA, psim_nearest_name(name, psim_file_kind_names, kinds),
-        "unknown kind of file %s; known: scenario/1, platform/1, device/1, model/1", quoted);
+    psim_reader_error(reader, node, PSIM_ERR_SCHEMA,
+                      psim_nearest_name(text, headers, psim_name_count(headers)),
+                      "unknown kind of file %s", quoted);
     return -1;
 }
 

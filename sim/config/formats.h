@@ -66,7 +66,8 @@ const struct psim_workload_model *psim_read_model(struct psim_reader *reader,
 void psim_read_methods(struct psim_reader *reader, const struct psim_node *list,
                        struct psim_scenario *scenario);
 
-/** What can be checked of a complete scenario without simulating it.
+/** What can be checked of a scenario without simulating it.  Platform, partition and placement must
+ *  be sound; methods that are not are left out.
  *  @param[in] root  for the places of what is wrong */
 void psim_check_scenario(struct psim_reader *reader, const struct psim_node *root,
                          const struct psim_scenario *scenario);

@@ -200,6 +200,15 @@ const struct psim_node *psim_node_member(const struct psim_node *object, const c
     return NULL;
 }
 
+const struct psim_node *psim_node_element(const struct psim_node *array, int index)
+{
+    const struct psim_node *element = array->first;
+
+    while (element->index != index)
+        element = element->next;
+    return element;
+}
+
 /* Compares a key with one part of a JSON pointer, whose "~1" is "/" and "~0" is "~". */
 static bool part_is(const char *part, size_t length, const char *key)
 {

@@ -84,6 +84,9 @@ void psim_json_release(struct psim_json *document);
 /** The member of that key, NULL when there is none or `object` is not an object. */
 const struct psim_node *psim_node_member(const struct psim_node *object, const char *key);
 
+/** The element of that index, which the array has. */
+const struct psim_node *psim_node_element(const struct psim_node *array, int index);
+
 /** The value that a JSON pointer (RFC 6901) such as "/peak/bf16" names; NULL when none does. */
 const struct psim_node *psim_node_at_pointer(const struct psim_node *root, const char *pointer);
 

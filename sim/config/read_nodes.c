@@ -37,7 +37,7 @@ static void read_devices(struct psim_platform_draft *draft, const struct psim_no
             index = psim_draft_type(draft, type);
         if (spec->devices + count > NODE_DEVICE_LIMIT) {
             psim_reader_error(reader, list, PSIM_ERR_RANGE, NULL,
-                              "more than %d devices in one node", NODE_DEVICE_LIMIT);
+                              "a node can have at most %d devices", NODE_DEVICE_LIMIT);
             return;
         }
         for (int64_t i = 0; i < count; i++)
@@ -209,7 +209,7 @@ static void expand_node(struct psim_platform_draft *draft, const struct psim_nod
 
     if (draft->platform->device_count + (int64_t)count * spec->devices > PSIM_PLATFORM_DEVICES) {
         psim_reader_error(draft->reader, entry, PSIM_ERR_RANGE, NULL,
-                          "a platform with more than %d devices", PSIM_PLATFORM_DEVICES);
+                          "a platform can have at most %d devices", PSIM_PLATFORM_DEVICES);
         return;
     }
     vertices = psim_alloc(nics, sizeof *vertices);

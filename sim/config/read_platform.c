@@ -157,7 +157,7 @@ static void add_vertex(struct psim_platform_draft *draft, const struct psim_node
 
     if (type >= 0 && draft->platform->device_count >= PSIM_PLATFORM_DEVICES) {
         psim_reader_error(draft->reader, entry, PSIM_ERR_RANGE, NULL,
-                          "a platform with more than %d devices", PSIM_PLATFORM_DEVICES);
+                          "a platform can have at most %d devices", PSIM_PLATFORM_DEVICES);
         return;
     }
     if (!psim_draft_take_name(draft, at, name, faulty ? vertex : draft->platform->vertex_count))

@@ -87,6 +87,7 @@ static void read_device_list(struct psim_reader *reader, const struct psim_node 
 {
     const char **names = psim_reader_alloc(reader, (size_t)platform->device_count, sizeof *names);
     const char *text;
+    char quoted[PSIM_QUOTED_BYTES];
     const struct psim_field field = {.kind = PSIM_FIELD_TEXT, .to.text = &text};
     unsigned char *used = psim_reader_alloc(reader, (size_t)platform->device_count, 1);
 
@@ -104,10 +105,11 @@ static void read_device_list(struct psim_reader *reader, const struct psim_node 
         if (!psim_read_value(reader, node, &field))
             continue;
         entry = psim_name_set_find(indices, text);
+        psim_text_quote(text, quoted);
         if (entry == NULL) {
             psim_reader_error(reader, node, PSIM_ERR_NOTFOUND,
                               psim_nearest_name(text, names, (size_t)platform->device_count),
-                              "the platform has no device of that name");
+                              "the platform has no device %s in use", quoted);
         } else if (used[entry->value]++ != 0) {
             psim_reader_error(reader, node, PSIM_ERR_SCHEMA, NULL,
                               "a device can hold one stage only, and is named before");
@@ -210,19 +212,26 @@ static struct psim_position position_of(const struct psim_scenario *scenario,
 static void read_parts(struct psim_reader *reader, const struct psim_node *root,
                        const struct scenario_parts *parts, struct psim_scenario *out)
 {
+    int faults;
+    bool cut_and_placed; /* stages and their devices are known */
+
     if (parts->batch != NULL)
         read_batch(reader, parts->batch, out);
-    if (parts->partition != NULL)
-        read_partition(reader, parts->partition, &out->workload);
     if (parts->model != NULL)
         out->model = psim_read_model(reader, parts->model, out);
+    faults = reader->faults;
+    if (parts->partition != NULL)
+        read_partition(reader, parts->partition, &out->workload);
     if (parts->platform != NULL)
         read_platform_part(reader, parts->platform, out);
     if (parts->placement != NULL)
         read_placement(reader, parts->placement, out);
+    cut_and_placed = psim_reader_clean(reader, faults) && out->platform.device_count > 0;
     if (parts->methods != NULL)
         psim_read_methods(reader, parts->methods, out);
     settle_baseline(reader, parts->baseline, out);
+    if (cut_and_placed)
+        psim_check_scenario(reader, root, out);
     out->platform_position = position_of(out, parts->platform, root);
     out->partition_position = position_of(out, parts->partition, root);
     out->placement_position = position_of(out, parts->placement, root);
@@ -286,8 +295,6 @@ bool psim_read_scenario(struct psim_reader *reader, const struct psim_node *root
     scenario.file = psim_reader_keep(reader, root->document->name);
     read_keys(reader, root, &parts, &scenario);
     read_parts(reader, root, &parts, &scenario);
-    if (psim_reader_clean(reader, faults))
-        psim_check_scenario(reader, root, &scenario);
     reader->arena = NULL;
     if (!psim_reader_clean(reader, faults)) {
         psim_scenario_release(&scenario);

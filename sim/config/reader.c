@@ -215,18 +215,22 @@ static bool read_text(struct psim_reader *reader, const struct psim_node *node, 
     return true;
 }
 
+/* An integer is compared as one: a double cannot tell 2^53 from 2^53 + 1. */
 static bool read_count(struct psim_reader *reader, const struct psim_node *node,
                        const struct psim_field *field)
 {
+    const double maximum = fmin(field->maximum, EXACT_LIMIT);
     double value;
 
     if (!is_number(node) ||
         (node->type == PSIM_NODE_REAL && node->value.real != floor(node->value.real)))
         return wrong_type(reader, node, "an integer");
     value = number_of(node);
-    if (!in_range(reader, node, field, value, fmin(field->maximum, EXACT_LIMIT)))
+    if (node->type == PSIM_NODE_INTEGER && node->value.integer > (int64_t)maximum)
+        value = INFINITY;
+    if (!in_range(reader, node, field, value, maximum))
         return false;
-    *field->to.count = node->type == PSIM_NODE_INTEGER ? node->value.integer : (int64_t)value;
+    *field->to.count = (int64_t)value;
     return true;
 }
 

@@ -598,6 +598,17 @@ static void measure_stage(struct psim_executor *x, int stage, struct window *w,
                         &out->memory);
 }
 
+/* Reconstruction and recompute over all other work: by FLOP, or by passes where the costs were
+ * given and FLOP are not known. */
+static double extra_work(const struct psim_executor *x, const struct window *w)
+{
+    if (x->program->workload->given)
+        return w->units /
+                   (psim_passes_units(PSIM_FORWARD | PSIM_BACKWARD) * x->stages * w->microbatches) -
+               1;
+    return w->flop / w->base_flop - 1;
+}
+
 enum psim_status psim_executor_result(struct psim_executor *x, struct psim_simulation *out,
                                       struct psim_error *err)
 {
@@ -630,7 +641,7 @@ enum psim_status psim_executor_result(struct psim_executor *x, struct psim_simul
         .bubble_fraction = 1 - w.busy_s / all,
         .exposed_communication_fraction = w.exposed_s / all,
         .flop_per_microbatch = w.flop / w.microbatches,
-        .flop_extra_fraction = w.flop / w.base_flop - 1,
+        .flop_extra_fraction = extra_work(x, &w),
         .flop_units = w.units / w.microbatches,
         .bytes_forward_per_microbatch = w.bytes[0] / w.microbatches,
         .bytes_backward_per_microbatch = w.bytes[1] / w.microbatches,

@@ -28,10 +28,10 @@ namespace sg4 = simgrid::s4u;
 #else
 #define PSIM_SIMGRID_336 0
 #endif
-#if SIMGRID_VERSION_MAJOR > 4 || (SIMGRID_VERSION_MAJOR == 4 && SIMGRID_VERSION_MINOR >= 1)
-#define PSIM_SIMGRID_401 1
+#if SIMGRID_VERSION_MAJOR >= 4
+#define PSIM_SIMGRID_400 1
 #else
-#define PSIM_SIMGRID_401 0
+#define PSIM_SIMGRID_400 0
 #endif
 
 namespace
@@ -140,11 +140,10 @@ try {
     shim.engine = std::make_unique<sg4::Engine>(&count, arguments);
     for (const char *option : options)
         sg4::Engine::set_config(option);
-#if PSIM_SIMGRID_401
-    shim.engine->set_rootnetzone_full("root");
-    shim.zone = shim.engine->get_netzone_root();
+#if PSIM_SIMGRID_400
+    shim.zone = shim.engine->get_netzone_root()->add_netzone_full("cluster");
 #else
-    shim.zone = sg4::create_full_zone("root");
+    shim.zone = sg4::create_full_zone("cluster");
 #endif
     watch_completions();
     return true;
@@ -156,7 +155,7 @@ try {
 
 extern "C" int psim_shim_add_host(const char *name, double speed)
 {
-#if PSIM_SIMGRID_401
+#if PSIM_SIMGRID_400
     shim.hosts.push_back(shim.zone->add_host(name, speed));
 #else
     shim.hosts.push_back(shim.zone->create_host(name, speed));
@@ -169,7 +168,7 @@ extern "C" int psim_shim_add_link(const char *name, double bandwidth_bytes_per_s
     sg4::Link *link;
 
     if (duplex)
-#if PSIM_SIMGRID_401
+#if PSIM_SIMGRID_400
         link = shim.zone->add_split_duplex_link(name, bandwidth_bytes_per_s);
     else
         link = shim.zone->add_link(name, bandwidth_bytes_per_s);

@@ -109,6 +109,23 @@ static enum psim_keep kept(const struct psim_program *program, int stage, int64_
     return program->method->keep(&program->shape, stage, program->reversible[stage], microbatch);
 }
 
+/* Layer outputs on their way through a forward; with a kept graph they are part of it. */
+static int64_t forward_work(const struct psim_program *program, int stage, int64_t microbatch)
+{
+    if (kept(program, stage, microbatch) == PSIM_KEEP_GRAPH)
+        return 0;
+    return program->workload->stages[stage].forward_work_bytes;
+}
+
+/* A rebuilt graph; its first operand is not counted again: it is the buffered input, or the
+ * rebuilt one that leaves with the gradient. */
+static int64_t rebuilt_bytes(const struct psim_program *program, int stage)
+{
+    const struct psim_stage *s = &program->workload->stages[stage];
+
+    return s->recompute_graph_bytes - s->graph_input_bytes;
+}
+
 /* The first stage's input comes from the data loader and exists from the start of its forward. */
 static void forward_start(struct psim_account *account, int stage, int64_t microbatch, double now_s)
 {
@@ -130,7 +147,8 @@ static void forward_start(struct psim_account *account, int stage, int64_t micro
         change(account, stage, PSIM_MEMORY_COMMUNICATION, s->input_bytes - arrived, now_s);
         break;
     }
-    change(account, stage, PSIM_MEMORY_ACTIVATIONS, s->forward_work_bytes, now_s);
+    change(account, stage, PSIM_MEMORY_ACTIVATIONS, forward_work(program, stage, microbatch),
+           now_s);
     if (has_next(program, stage))
         change(account, stage, PSIM_MEMORY_COMMUNICATION, sent_bytes(program, stage, 0), now_s);
 }
@@ -139,7 +157,8 @@ static void forward_end(struct psim_account *account, int stage, int64_t microba
 {
     const struct psim_stage *s = &account->program->workload->stages[stage];
 
-    change(account, stage, PSIM_MEMORY_ACTIVATIONS, -s->forward_work_bytes, now_s);
+    change(account, stage, PSIM_MEMORY_ACTIVATIONS,
+           -forward_work(account->program, stage, microbatch), now_s);
     if (kept(account->program, stage, microbatch) != PSIM_KEEP_INPUT)
         change(account, stage, PSIM_MEMORY_COMMUNICATION, -s->input_bytes, now_s);
 }
@@ -164,7 +183,7 @@ static void backward_end(struct psim_account *account, int stage, int64_t microb
     if (keep == PSIM_KEEP_GRAPH)
         change(account, stage, PSIM_MEMORY_ACTIVATIONS, -s->graph_bytes, now_s);
     else
-        change(account, stage, PSIM_MEMORY_RECOMPUTE, -s->recompute_graph_bytes, now_s);
+        change(account, stage, PSIM_MEMORY_RECOMPUTE, -rebuilt_bytes(program, stage), now_s);
     if (keep == PSIM_KEEP_INPUT)
         change(account, stage, PSIM_MEMORY_INPUTS, -s->input_bytes, now_s);
     if (has_next(program, stage))
@@ -180,8 +199,8 @@ void psim_account_start(struct psim_account *account, int stage, const struct ps
     if (action->passes & PSIM_FORWARD)
         forward_start(account, stage, action->microbatch, now_s);
     if (action->passes & PSIM_RECONSTRUCT)
-        change(account, stage, PSIM_MEMORY_RECOMPUTE,
-               account->program->workload->stages[stage].recompute_graph_bytes, now_s);
+        change(account, stage, PSIM_MEMORY_RECOMPUTE, rebuilt_bytes(account->program, stage),
+               now_s);
     if (action->passes & PSIM_BACKWARD)
         backward_start(account, stage, now_s);
 }
@@ -237,7 +256,10 @@ void psim_account_finish(struct psim_account *account, int stage, double now_s, 
     if (!full(account)) {
         finish_paper(account, stage, carried, versions, &peak);
     } else {
-        settle(account, stage);
+        /* An endless run is stopped in the middle of a moment; what is open then has not lasted. */
+        if (account->program->method->flushes || a->peak_total == 0 ||
+            now_s - a->changed_s > SAME_MOMENT * now_s)
+            settle(account, stage);
         peak.bytes = a->peak_total;
         peak.at_s = a->peak_s;
         memcpy(peak.by_category, a->peak, sizeof peak.by_category);

@@ -77,7 +77,8 @@ struct psim_simulation {
     bool steady;       /**< a period was found that repeats exactly; true for a flushed step */
     double utilisation_mean, bubble_fraction, exposed_communication_fraction;
     double flop_per_microbatch; /**< NaN with given costs */
-    double flop_extra_fraction; /**< reconstruction and recompute over the rest; NaN likewise */
+    double flop_extra_fraction; /**< reconstruction and recompute over the rest; with given costs
+                                        by passes, forward 1 and backward 2 */
     double flop_units; /**< measured: passes run, forward = 1, backward = 2, per micro-batch */
     double bytes_forward_per_microbatch, bytes_backward_per_microbatch;
     double communication_forward, communication_backward; /**< bytes in streams of the boundary */

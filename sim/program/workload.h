@@ -30,6 +30,7 @@ struct psim_stage {
     int64_t parameter_bytes, gradient_bytes, optimizer_bytes, buffer_bytes;
     int64_t graph_bytes;           /**< kept by a forward for its backward, whole stage */
     int64_t recompute_graph_bytes; /**< alive while a backward rebuilds what it needs */
+    int64_t graph_input_bytes;     /**< part of the graph that is the stage's own input */
     int64_t forward_work_bytes;    /**< alive during a forward beside input, output and graph */
     int64_t backward_work_bytes;   /**< gradients of activations alive during a backward */
     int64_t workspace_bytes, context_bytes;

@@ -61,6 +61,21 @@ static struct block_sums sum_blocks(const struct psim_block *blocks, int count, 
     return sums;
 }
 
+/* Elements of its own input that a block keeps: what its first layer needs again. */
+static double kept_input(const struct psim_block *block)
+{
+    const struct psim_layer *first = &block->layers[0];
+
+    switch (first->kind) {
+    case PSIM_LAYER_CONV2D:
+    case PSIM_LAYER_LINEAR:
+    case PSIM_LAYER_BATCH_NORM:
+        return (double)first->kept_elements;
+    default:
+        return 0.0;
+    }
+}
+
 /*
  * The account of arXiv:2406.02052 table 3, as its code computes it: one stream of the input, both
  * of them where the stage changes the shape.
@@ -100,6 +115,7 @@ static void fill_network(const struct psim_cut *cut, struct psim_stage *out, boo
     out->buffer_bytes = to_bytes(sums.buffers * BUFFER_ELEMENT, too_large);
     out->graph_bytes = to_bytes(graph, too_large);
     out->recompute_graph_bytes = to_bytes(sums.reversible ? largest : graph, too_large);
+    out->graph_input_bytes = to_bytes(batch * element * kept_input(first), too_large);
     out->forward_work_bytes = to_bytes(batch * element * 2.0 * sums.largest_output, too_large);
     out->backward_work_bytes = to_bytes(batch * element * sums.largest_layer, too_large);
     fill_paper(out, first, &sums, batch, too_large);
