@@ -70,28 +70,6 @@ static enum psim_status list_device(const struct psim_catalogue *catalogue, cons
     return status;
 }
 
-enum psim_status psim_list_devices(const struct psim_cli_values *values, const char *name,
-                                   struct psim_text *text, struct psim_diagnostics *list)
-{
-    const struct psim_catalogue catalogue = psim_cli_catalogue(values);
-    struct psim_arena arena = PSIM_ARENA_INIT;
-    struct psim_error err = PSIM_ERROR_INIT;
-    const char *const *names;
-    int count;
-    enum psim_status status =
-        psim_catalogue_list(&catalogue, "devices", &arena, &names, &count, &err);
-
-    (void)name;
-    if (status != PSIM_OK)
-        psim_listing_fault(list, &err);
-    psim_text_printf(text, "%-18s%10s%9s%9s%9s%9s%9s  %s\n", "device", "GiB", "GB/s", "fp32",
-                     "tf32", "fp16", "bf16", "aliases (peaks in dense TFLOP/s)");
-    for (int i = 0; status == PSIM_OK && i < count; i++)
-        status = list_device(&catalogue, names[i], text, list);
-    psim_arena_release(&arena);
-    return status;
-}
-
 static enum psim_status list_platform(const struct psim_catalogue *catalogue, const char *name,
                                       struct psim_text *text, struct psim_diagnostics *list)
 {
@@ -113,22 +91,40 @@ static enum psim_status list_platform(const struct psim_catalogue *catalogue, co
     return status;
 }
 
-enum psim_status psim_list_platforms(const struct psim_cli_values *values, const char *name,
-                                     struct psim_text *text, struct psim_diagnostics *list)
+typedef enum psim_status list_one(const struct psim_catalogue *catalogue, const char *name,
+                                  struct psim_text *text, struct psim_diagnostics *list);
+
+static enum psim_status list_folder(const struct psim_cli_values *values, const char *folder,
+                                    list_one *list_entry, struct psim_text *text,
+                                    struct psim_diagnostics *list)
 {
     const struct psim_catalogue catalogue = psim_cli_catalogue(values);
     struct psim_arena arena = PSIM_ARENA_INIT;
     struct psim_error err = PSIM_ERROR_INIT;
     const char *const *names;
     int count;
-    enum psim_status status =
-        psim_catalogue_list(&catalogue, "clusters", &arena, &names, &count, &err);
+    enum psim_status status = psim_catalogue_list(&catalogue, folder, &arena, &names, &count, &err);
 
-    (void)name;
     if (status != PSIM_OK)
         psim_listing_fault(list, &err);
     for (int i = 0; status == PSIM_OK && i < count; i++)
-        status = list_platform(&catalogue, names[i], text, list);
+        status = list_entry(&catalogue, names[i], text, list);
     psim_arena_release(&arena);
     return status;
+}
+
+enum psim_status psim_list_devices(const struct psim_cli_values *values, const char *name,
+                                   struct psim_text *text, struct psim_diagnostics *list)
+{
+    (void)name;
+    psim_text_printf(text, "%-18s%10s%9s%9s%9s%9s%9s  %s\n", "device", "GiB", "GB/s", "fp32",
+                     "tf32", "fp16", "bf16", "aliases (peaks in dense TFLOP/s)");
+    return list_folder(values, "devices", list_device, text, list);
+}
+
+enum psim_status psim_list_platforms(const struct psim_cli_values *values, const char *name,
+                                     struct psim_text *text, struct psim_diagnostics *list)
+{
+    (void)name;
+    return list_folder(values, "clusters", list_platform, text, list);
 }

@@ -29,8 +29,11 @@ static void number(struct psim_text *text, const struct psim_device *device, con
 {
     char shown[64];
 
-    snprintf(shown, sizeof shown, isnan(value) ? "not known" : "%.6g%s%s", value,
-             unit[0] == '\0' ? "" : " ", unit);
+    if (isnan(value)) {
+        psim_text_printf(text, "  %-30s%-26s%-11s\n", pointer, "not known", "-");
+        return;
+    }
+    snprintf(shown, sizeof shown, "%.6g%s%s", value, unit[0] == '\0' ? "" : " ", unit);
     figure(text, device, pointer, shown);
 }
 

@@ -61,8 +61,19 @@ enum psim_status psim_check_reversible(const struct psim_shape *shape,
 enum psim_overlap psim_rounds_overlap(const struct psim_shape *shape);
 
 /*
- * Round methods (docs/model.md section "Rounds"): options[0] is accumulation, options[1] overlap.
+ * Round methods (docs/model.md section "Rounds"): options[0] is accumulation, options[1] overlap,
+ * options[2], where there is one, stash_parameters.
  */
+
+/** options[2] of the methods that have psim_option_stash_parameters there. */
+bool psim_rounds_stashes(const struct psim_shape *shape);
+
+/** Graph at the last stage, whose backward follows its forward at once; `otherwise` elsewhere. */
+enum psim_keep psim_rounds_keep(const struct psim_shape *shape, int stage,
+                                enum psim_keep otherwise);
+
+/** Versions at the first stage, the current one included: 1 + ceil(2 (J - 1) / k) when stashed. */
+int64_t psim_rounds_versions(const struct psim_shape *shape, bool stashed);
 
 /** Rounds between a micro-batch's forward and its backward: 2 (J - 1 - stage). */
 int64_t psim_rounds_delay(const struct psim_shape *shape, int stage);

@@ -11,11 +11,28 @@
 
 #include <math.h>
 
-enum { OPTION_ACCUMULATION, OPTION_OVERLAP };
+enum { OPTION_ACCUMULATION, OPTION_OVERLAP, OPTION_STASH };
 
 enum psim_overlap psim_rounds_overlap(const struct psim_shape *shape)
 {
     return (enum psim_overlap)shape->options[OPTION_OVERLAP];
+}
+
+bool psim_rounds_stashes(const struct psim_shape *shape)
+{
+    return shape->options[OPTION_STASH] != 0;
+}
+
+enum psim_keep psim_rounds_keep(const struct psim_shape *shape, int stage, enum psim_keep otherwise)
+{
+    return stage == shape->stages - 1 ? PSIM_KEEP_GRAPH : otherwise;
+}
+
+int64_t psim_rounds_versions(const struct psim_shape *shape, bool stashed)
+{
+    const int64_t k = shape->options[OPTION_ACCUMULATION];
+
+    return stashed ? 1 + (psim_rounds_delay(shape, 0) + k - 1) / k : 1;
 }
 
 int64_t psim_rounds_delay(const struct psim_shape *shape, int stage)

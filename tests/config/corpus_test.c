@@ -225,8 +225,9 @@ static void file_above_64_mib_is_refused_unread(void **state)
     psim_free(got);
     got = lines_of("input.json", &status);
     assert_string_equal(
-        got, "input.json:1:43: error: .platform: the file \"large.json\" is larger than 64 MiB\n"
-             "input.json:2:22: error: .model.file: the file \"large.json\" is larger than 64 MiB\n");
+        got,
+        "input.json:1:41: error: .platform: the file \"large.json\" is larger than 64 MiB\n"
+        "input.json:2:22: error: .model.file: the file \"large.json\" is larger than 64 MiB\n");
     psim_free(got);
     assert_int_equal(truncate("large.json", 64 * 1024 * 1024), 0);
     got = lines_of("large.json", &status);
@@ -244,8 +245,7 @@ static void missing_file_and_folder_are_errors_of_the_file(void **state)
     (void)state;
     assert_int_equal(chdir(DATA), 0);
     got = lines_of("nowhere.json", &status);
-    assert_string_equal(got,
-                        "nowhere.json: error: cannot be read: No such file or directory\n");
+    assert_string_equal(got, "nowhere.json: error: cannot be read: No such file or directory\n");
     assert_int_equal(status, PSIM_ERR_IO);
     psim_free(got);
     got = lines_of("valid", &status);

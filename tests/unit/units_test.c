@@ -129,9 +129,9 @@ static void unknown_unit_names_the_nearest_with_its_case(void **state)
 
 static void what_is_no_number_is_refused(void **state)
 {
-    static const char *const texts[] = {"",       "GB",    "NaN GB", "inf GB", "-inf GB", ".5 GB",
-                                        "5. GB",  "0x1 GB", "- 5 GB", " 5 GB",  "1,5 GB",  "--1 GB",
-                                        "nan GB", "e5 GB"};
+    static const char *const texts[] = {"",       "GB",     "NaN GB", "inf GB", "-inf GB",
+                                        ".5 GB",  "5. GB",  "0x1 GB", "- 5 GB", " 5 GB",
+                                        "1,5 GB", "--1 GB", "nan GB", "e5 GB"};
 
     (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {

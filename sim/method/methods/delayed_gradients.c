@@ -27,13 +27,13 @@ static bool stashes_parameters(const struct psim_shape *shape)
 static void closed_form(const struct psim_shape *shape, const struct psim_stage_times *times,
                         struct psim_closed_form *out)
 {
-    const int64_t delay = psim_rounds_delay(shape, 0), k = shape->accumulation;
+    const int64_t delay = psim_rounds_delay(shape, 0);
 
     out->time_per_microbatch = psim_rounds_time(shape, times, 0);
     out->flop_units = psim_closed_flop(shape, 0);
     psim_closed_communication(shape, false, out);
     psim_closed_copies(out->activation_copies, delay, "FG");
-    psim_closed_copies(out->parameter_copies, 1 + (delay + k - 1) / k, "");
+    psim_closed_copies(out->parameter_copies, psim_rounds_versions(shape, true), "");
 }
 
 const struct psim_method psim_method_delayed_gradients = {

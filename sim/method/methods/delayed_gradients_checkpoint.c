@@ -10,8 +10,6 @@
 
 #include <stddef.h>
 
-enum { OPTION_STASH = 2 };
-
 static const struct psim_option *const options[] = {&psim_option_accumulation, &psim_option_overlap,
                                                     &psim_option_stash_parameters, NULL};
 
@@ -20,30 +18,24 @@ static bool step(const struct psim_shape *shape, int stage, int64_t index, struc
     return psim_rounds_step(shape, stage, index, PSIM_RECONSTRUCT | PSIM_BACKWARD, out);
 }
 
-/* The last stage's backward follows its forward at once: the graph is still there. */
 static enum psim_keep keep(const struct psim_shape *shape, int stage, bool reversible,
                            int64_t microbatch)
 {
     (void)reversible, (void)microbatch;
-    return stage == shape->stages - 1 ? PSIM_KEEP_GRAPH : PSIM_KEEP_INPUT;
-}
-
-static bool stashes_parameters(const struct psim_shape *shape)
-{
-    return shape->options[OPTION_STASH] != 0;
+    return psim_rounds_keep(shape, stage, PSIM_KEEP_INPUT);
 }
 
 static void closed_form(const struct psim_shape *shape, const struct psim_stage_times *times,
                         struct psim_closed_form *out)
 {
-    const int64_t delay = psim_rounds_delay(shape, 0), k = shape->accumulation;
+    const int64_t delay = psim_rounds_delay(shape, 0);
 
     out->time_per_microbatch = psim_rounds_time(shape, times, 1);
     out->flop_units = psim_closed_flop(shape, shape->stages - 1);
     psim_closed_communication(shape, false, out);
     psim_closed_copies(out->activation_copies, delay, "inputs");
     psim_closed_copies(out->parameter_copies,
-                       stashes_parameters(shape) ? 1 + (delay + k - 1) / k : 1, "");
+                       psim_rounds_versions(shape, psim_rounds_stashes(shape)), "");
 }
 
 const struct psim_method psim_method_delayed_gradients_checkpoint = {
@@ -53,7 +45,7 @@ const struct psim_method psim_method_delayed_gradients_checkpoint = {
     .options = options,
     .step = step,
     .keep = keep,
-    .stashes_parameters = stashes_parameters,
+    .stashes_parameters = psim_rounds_stashes,
     .overlap = psim_rounds_overlap,
     .closed_form = closed_form,
     .paper_memory = true,

@@ -14,7 +14,7 @@
 
 #include <stddef.h>
 
-enum { OPTION_STASH = 2, OPTION_BACKWARD = 3 };
+enum { OPTION_BACKWARD = 3 };
 enum { BACKWARD_FUSED, BACKWARD_NAIVE };
 
 static const char *const backward_names[] = {"fused", "naive", NULL};
@@ -51,25 +51,16 @@ static bool step(const struct psim_shape *shape, int stage, int64_t index, struc
     return psim_rounds_step(shape, stage, index, backward, out);
 }
 
-/* The last stage's backward follows its forward at once: the graph is still there. */
 static enum psim_keep keep(const struct psim_shape *shape, int stage, bool reversible_stage,
                            int64_t microbatch)
 {
     (void)microbatch;
-    if (stage == shape->stages - 1)
-        return PSIM_KEEP_GRAPH;
-    return reversible_stage ? PSIM_KEEP_NOTHING : PSIM_KEEP_INPUT;
-}
-
-static bool stashes_parameters(const struct psim_shape *shape)
-{
-    return shape->options[OPTION_STASH] != 0;
+    return psim_rounds_keep(shape, stage, reversible_stage ? PSIM_KEEP_NOTHING : PSIM_KEEP_INPUT);
 }
 
 static void closed_form(const struct psim_shape *shape, const struct psim_stage_times *times,
                         struct psim_closed_form *out)
 {
-    const int64_t delay = psim_rounds_delay(shape, 0), k = shape->accumulation;
     double extra = shape->stages - 1;
 
     for (int j = 0; naive(shape) && j < shape->stages - 1; j++)
@@ -79,7 +70,7 @@ static void closed_form(const struct psim_shape *shape, const struct psim_stage_
     psim_closed_communication(shape, true, out);
     psim_closed_copies(out->activation_copies, 0, "");
     psim_closed_copies(out->parameter_copies,
-                       stashes_parameters(shape) ? 1 + (delay + k - 1) / k : 1, "");
+                       psim_rounds_versions(shape, psim_rounds_stashes(shape)), "");
 }
 
 const struct psim_method psim_method_petra = {
@@ -91,7 +82,7 @@ const struct psim_method psim_method_petra = {
     .check = psim_check_reversible,
     .step = step,
     .keep = keep,
-    .stashes_parameters = stashes_parameters,
+    .stashes_parameters = psim_rounds_stashes,
     .overlap = psim_rounds_overlap,
     .closed_form = closed_form,
     .paper_memory = true,
