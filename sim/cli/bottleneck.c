@@ -1,6 +1,6 @@
 /*
- * What limits a row.  In this order: a stage that computes nearly all the time; a link that is
- * nearly always in use; messages that devices wait for; else the order of work itself.
+ * What limits a row.  In this order: a stage whose work alone takes nearly all the time; a link
+ * that is nearly always in use; messages that devices wait for; else the order of work itself.
  */
 #include "sim/base/memory.h"
 #include "sim/cli/comparison.h"
@@ -19,8 +19,8 @@ static struct busiest busiest_stage(const struct psim_simulation *simulation)
     struct busiest best = {0, 0};
 
     for (int j = 0; j < simulation->stage_count; j++) {
-        if (simulation->stages[j].busy_fraction > best.share)
-            best = (struct busiest){j, simulation->stages[j].busy_fraction};
+        if (simulation->stages[j].demand_fraction > best.share)
+            best = (struct busiest){j, simulation->stages[j].demand_fraction};
     }
     return best;
 }
@@ -78,7 +78,7 @@ const char *psim_study_bottleneck(struct psim_arena *arena, const struct psim_pr
         return "nothing takes time";
     if (stage.share >= NEARLY_ALWAYS)
         return psim_arena_printf(
-            arena, "stage %d compute (%s on %s, busy %.0f %%)", stage.index + 1, s->name,
+            arena, "stage %d compute (%s on %s, %.0f %% of the time)", stage.index + 1, s->name,
             psim_platform_device_name(program->platform, s->device), 100 * stage.share);
     if (link.share >= NEARLY_ALWAYS)
         return psim_arena_printf(arena, "link %s bandwidth (in use %.0f %%)",
@@ -87,10 +87,11 @@ const char *psim_study_bottleneck(struct psim_arena *arena, const struct psim_pr
     if (exposed >= 0.5 * bubble && exposed > 0)
         return psim_arena_printf(arena, "transfers (devices wait %.0f %% for messages)",
                                  100 * exposed);
+    if (program->method->flushes && simulation->utilisation_mean * program->shape.stages <= 1.001)
+        return "one stage works at a time";
     if (program->method->flushes)
-        return psim_arena_printf(
-            arena, "order of work: devices idle %.0f %% between fill and flush", 100 * bubble);
+        return "fill and drain of the flushed pipeline";
     return psim_arena_printf(
-        arena, "uneven stages: stage %d (%s) is busy %.0f %%, the mean %.0f %%", stage.index + 1,
-        s->name, 100 * stage.share, 100 * simulation->utilisation_mean);
+        arena, "uneven stages: stage %d (%s) works %.0f %% of the time, the mean %.0f %%",
+        stage.index + 1, s->name, 100 * stage.share, 100 * simulation->utilisation_mean);
 }

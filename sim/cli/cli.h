@@ -32,7 +32,7 @@ struct psim_cli_values {
     const char *engine;    /**< NULL: the scenario's */
     const char *timeline;  /**< NULL: none */
     const char *trace;     /**< NULL: none */
-    const char *input;     /**< "CxHxW"; NULL: 3x224x224 */
+    int input[3];          /**< channels, height, width */
     int64_t classes;
     int64_t workers;
     bool check, help, version;
@@ -78,11 +78,15 @@ enum psim_cli_option_id {
 /**
  * Sorts arguments into options and operands; options may stand anywhere, `--` ends them.
  * @param[in]     allowed   bits of the options that the command takes
+ * @param[in]     command   for messages; NULL: none was named
  * @param[out]    operands  [argc], filled with pointers into argv
  * @return false after printing what is wrong to standard error
  */
 bool psim_cli_parse(int argc, char **argv, unsigned allowed, const char *command,
                     struct psim_cli_values *values, char **operands, int *operand_count);
+
+/** True if the argument is an option, of any command, whose value is the next argument. */
+bool psim_cli_takes_value(const char *argument);
 
 /** Prints the options of a command, one or two lines each. */
 void psim_cli_print_options(FILE *file, unsigned allowed);

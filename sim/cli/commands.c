@@ -204,7 +204,7 @@ static const struct psim_command *find_command(const char *name)
 static enum psim_exit run_command(const struct psim_command *command, int argc, char **argv,
                                   char **operands)
 {
-    struct psim_cli_values values = {.classes = 1000};
+    struct psim_cli_values values = {.classes = 1000, .input = {3, 224, 224}};
     int count;
 
     values.workers = sysconf(_SC_NPROCESSORS_ONLN) > 0 ? sysconf(_SC_NPROCESSORS_ONLN) : 1;
@@ -225,19 +225,11 @@ static enum psim_exit run_command(const struct psim_command *command, int argc, 
 /* The command is the first argument that is not an option. */
 static int command_at(int argc, char **argv)
 {
-    static const char *const with_value[] = {"--format",  "--out",    "-o",      "--catalogue",
-                                             "--engine",  "--trace",  "--input", "--timeline",
-                                             "--classes", "--workers"};
-
     for (int i = 1; i < argc; i++) {
         if (argv[i][0] != '-')
             return i;
-        for (size_t k = 0; k < sizeof with_value / sizeof with_value[0]; k++) {
-            if (strcmp(argv[i], with_value[k]) == 0) {
-                i++;
-                break;
-            }
-        }
+        if (psim_cli_takes_value(argv[i]))
+            i++;
     }
     return -1;
 }
@@ -252,7 +244,7 @@ static enum psim_exit dispatch(int argc, char **argv, char **operands)
     if (at < 0) {
         const unsigned allowed = PSIM_OPTION_BIT(HELP) | PSIM_OPTION_BIT(VERSION);
 
-        if (!psim_cli_parse(argc - 1, argv + 1, allowed, "petrasim", &values, operands, &count))
+        if (!psim_cli_parse(argc - 1, argv + 1, allowed, NULL, &values, operands, &count))
             return PSIM_EXIT_USAGE;
         if (values.version)
             printf("petrasim %s (SimGrid %s)\n", PSIM_VERSION, psim_engine_simgrid_version());

@@ -2,12 +2,15 @@
 #include "sim/base/text.h"
 #include "sim/cli/cli.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum kind { KIND_FLAG, KIND_TEXT, KIND_CHOICE, KIND_COUNT };
+#define SIDE_MAX 65536 /* as the readers of files allow */
+
+enum kind { KIND_FLAG, KIND_TEXT, KIND_CHOICE, KIND_COUNT, KIND_SHAPE };
 
 struct option {
     const char *name, *short_name, *value;
@@ -58,7 +61,7 @@ static const struct option options[PSIM_CLI_OPTIONS] = {
                         .help = "also write every pass and message as a Perfetto/Chrome trace"},
     [PSIM_CLI_INPUT] = {.name = "--input",
                         .value = "CxHxW",
-                        .kind = KIND_TEXT,
+                        .kind = KIND_SHAPE,
                         .offset = FIELD(input),
                         .help = "input shape of `show model` (default: 3x224x224)"},
     [PSIM_CLI_CLASSES] = {.name = "--classes",
@@ -74,8 +77,8 @@ static const struct option options[PSIM_CLI_OPTIONS] = {
                           .minimum = 1,
                           .maximum = 1024,
                           .offset = FIELD(workers),
-                          .help = "simulations at a time (default: the number of processors); the "
-                                  "result does not depend on it"},
+                          .help = "simulations at a time (default: one a processor); the result is "
+                                  "the same"},
     [PSIM_CLI_CHECK] = {.name = "--check",
                         .kind = KIND_FLAG,
                         .offset = FIELD(check),
@@ -120,10 +123,13 @@ static void unknown(const char *name, size_t length, unsigned allowed, const cha
             known[count++] = options[i].name;
     }
     near = psim_nearest_name(given, known, count);
-    fprintf(stderr, "petrasim: unknown option '%s' of '%s'", given, command);
+    fprintf(stderr, "petrasim: unknown option '%s'", given);
+    if (command != NULL)
+        fprintf(stderr, " of '%s'", command);
     if (near != NULL)
         fprintf(stderr, " (did you mean '%s'?)", near);
-    fprintf(stderr, "; see 'petrasim %s --help'\n", command);
+    fprintf(stderr, "; see 'petrasim %s%s--help'\n", command == NULL ? "" : command,
+            command == NULL ? "" : " ");
 }
 
 static bool set_choice(const struct option *o, const char *text, void *field)
@@ -159,6 +165,27 @@ static bool set_count(const struct option *o, const char *text, void *field)
     return true;
 }
 
+static bool set_shape(const struct option *o, const char *text, void *field)
+{
+    const char *at = text;
+    int sides[3];
+
+    for (int i = 0; i < 3; i++) {
+        char *end;
+        const long side = isdigit((unsigned char)*at) ? strtol(at, &end, 10) : 0;
+
+        if (side < 1 || side > SIDE_MAX || *end != (i < 2 ? 'x' : '\0')) {
+            fprintf(stderr, "petrasim: %s must be %s, each in [1, %d], not '%s'\n", o->name,
+                    o->value, SIDE_MAX, text);
+            return false;
+        }
+        sides[i] = (int)side;
+        at = end + 1;
+    }
+    memcpy(field, sides, sizeof sides);
+    return true;
+}
+
 static bool set(const struct option *o, const char *text, struct psim_cli_values *values)
 {
     void *field = (char *)values + o->offset;
@@ -174,6 +201,8 @@ static bool set(const struct option *o, const char *text, struct psim_cli_values
         return set_choice(o, text, field);
     case KIND_COUNT:
         return set_count(o, text, field);
+    case KIND_SHAPE:
+        return set_shape(o, text, field);
     }
     return false;
 }
@@ -203,6 +232,13 @@ static bool take(int argc, char **argv, int *at, unsigned allowed, const char *c
         return false;
     }
     return set(o, argv[++*at], values);
+}
+
+bool psim_cli_takes_value(const char *argument)
+{
+    const struct option *o = find(argument, strlen(argument), ~0u);
+
+    return o != NULL && o->kind != KIND_FLAG;
 }
 
 bool psim_cli_parse(int argc, char **argv, unsigned allowed, const char *command,

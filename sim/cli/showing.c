@@ -141,18 +141,6 @@ enum psim_status psim_show_platform(const struct psim_cli_values *values, const 
     return status;
 }
 
-static bool parse_input(const char *text, int input[3])
-{
-    char end;
-
-    if (text == NULL) {
-        input[0] = 3;
-        input[1] = input[2] = 224;
-        return true;
-    }
-    return sscanf(text, "%dx%dx%d%c", &input[0], &input[1], &input[2], &end) == 3;
-}
-
 static void show_network(struct psim_text *text, const struct psim_network *network)
 {
     psim_text_printf(text,
@@ -179,17 +167,11 @@ enum psim_status psim_show_model(const struct psim_cli_values *values, const cha
     struct psim_network network = {0};
     struct psim_error err = PSIM_ERROR_INIT;
     enum psim_status status;
-    int input[3];
 
-    if (!parse_input(values->input, input)) {
-        psim_diagnose(list, PSIM_ERR_RANGE, (struct psim_position){.file = "--input"}, "", NULL,
-                      "must look like 3x224x224, not '%s'", values->input);
-        return PSIM_ERR_RANGE;
-    }
     if (is_file(name)) {
         status = psim_network_read(name, &network, list);
     } else {
-        status = psim_network_build(name, input, (int)values->classes, &network, &err);
+        status = psim_network_build(name, values->input, (int)values->classes, &network, &err);
         if (status != PSIM_OK)
             psim_listing_fault(list, &err);
     }

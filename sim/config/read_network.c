@@ -47,62 +47,75 @@ bool psim_read_input(struct psim_reader *reader, const struct psim_node *list, i
     return sizes != NULL;
 }
 
+/* Where a layer's numbers are read to; a stride of 0 was not given. */
+struct layer_counts {
+    int64_t out, kernel, stride, pad;
+};
+
+/* Adds the fields of a kind's keys; returns how many there are then. */
+static size_t add_layer_fields(unsigned keys, struct layer_counts *counts, bool *bias,
+                               struct psim_field *fields, size_t count)
+{
+    const struct psim_field number = {
+        .kind = PSIM_FIELD_COUNT, .required = true, .minimum = 1, .maximum = SIZE_LIMIT};
+    struct psim_field *field;
+
+    if (keys & LAYER_OUT) {
+        field = &fields[count++];
+        *field = number;
+        field->key = "out";
+        field->maximum = FEATURE_LIMIT;
+        field->to.count = &counts->out;
+    }
+    if (keys & LAYER_WINDOW) {
+        fields[count] = fields[count + 1] = fields[count + 2] = number;
+        fields[count].key = "kernel";
+        fields[count].to.count = &counts->kernel;
+        fields[count + 1].key = "stride";
+        fields[count + 1].required = false;
+        fields[count + 1].to.count = &counts->stride;
+        fields[count + 2].key = "pad";
+        fields[count + 2].required = false;
+        fields[count + 2].minimum = 0;
+        fields[count + 2].to.count = &counts->pad;
+        count += 3;
+    }
+    if (keys & LAYER_BIAS)
+        fields[count++] =
+            (struct psim_field){.key = "bias", .kind = PSIM_FIELD_BOOL, .to.flag = bias};
+    return count;
+}
+
 /* A pooling window's stride is its size unless the file says otherwise; a convolution's is 1. */
 static bool read_layer(struct psim_reader *reader, const struct psim_node *layer,
                        struct psim_layer_spec *out)
 {
     const int faults = reader->faults;
-    const struct psim_node *kind;
-    int64_t features = 0, kernel = 1, stride = 0, pad = 0;
-    struct psim_field fields[8] = {
-        {.key = "kind", .kind = PSIM_FIELD_NODE, .to.node = &kind},
-        {.key = "name", .kind = PSIM_FIELD_TEXT, .to.text = &out->name},
-    };
-    int choice = 0;
+    struct layer_counts counts = {.kernel = 1};
+    const struct psim_node *node;
+    int kind = 0;
     const struct psim_field deciding = {.key = "kind",
                                         .kind = PSIM_FIELD_CHOICE,
                                         .names = psim_layer_kind_names,
-                                        .to.choice = &choice};
-    size_t count = 2;
-    unsigned keys;
+                                        .to.choice = &kind};
+    struct psim_field fields[8] = {
+        {.key = "kind", .kind = PSIM_FIELD_NODE, .to.node = &node},
+        {.key = "name", .kind = PSIM_FIELD_TEXT, .to.text = &out->name},
+    };
+    size_t count;
 
-    out->bias = true;
     if (!psim_read_member(reader, layer, &deciding))
         return false;
-    out->kind = (enum psim_layer_kind)choice;
-    keys = layer_keys(out->kind);
-    if (keys & LAYER_OUT)
-        fields[count++] = (struct psim_field){.key = "out",
-                                              .kind = PSIM_FIELD_COUNT,
-                                              .required = true,
-                                              .minimum = 1,
-                                              .maximum = FEATURE_LIMIT,
-                                              .to.count = &features};
-    if (keys & LAYER_WINDOW) {
-        fields[count++] = (struct psim_field){.key = "kernel",
-                                              .kind = PSIM_FIELD_COUNT,
-                                              .required = true,
-                                              .minimum = 1,
-                                              .maximum = SIZE_LIMIT,
-                                              .to.count = &kernel};
-        fields[count++] = (struct psim_field){.key = "stride",
-                                              .kind = PSIM_FIELD_COUNT,
-                                              .minimum = 1,
-                                              .maximum = SIZE_LIMIT,
-                                              .to.count = &stride};
-        fields[count++] = (struct psim_field){
-            .key = "pad", .kind = PSIM_FIELD_COUNT, .maximum = SIZE_LIMIT, .to.count = &pad};
-    }
-    if (keys & LAYER_BIAS)
-        fields[count++] =
-            (struct psim_field){.key = "bias", .kind = PSIM_FIELD_BOOL, .to.flag = &out->bias};
+    out->kind = (enum psim_layer_kind)kind;
+    out->bias = true;
+    count = add_layer_fields(layer_keys(out->kind), &counts, &out->bias, fields, 2);
     psim_read_object(reader, layer, fields, count);
-    if (stride == 0)
-        stride = out->kind == PSIM_LAYER_MAX_POOL ? kernel : 1;
-    out->out = (int)features;
-    out->kernel = (int)kernel;
-    out->stride = (int)stride;
-    out->pad = (int)pad;
+    if (counts.stride == 0)
+        counts.stride = out->kind == PSIM_LAYER_MAX_POOL ? counts.kernel : 1;
+    out->out = (int)counts.out;
+    out->kernel = (int)counts.kernel;
+    out->stride = (int)counts.stride;
+    out->pad = (int)counts.pad;
     return psim_reader_clean(reader, faults);
 }
 

@@ -289,7 +289,7 @@ bool psim_read_scenario(struct psim_reader *reader, const struct psim_node *root
 {
     const int faults = reader->faults;
     struct psim_scenario scenario = {.arena = PSIM_ARENA_INIT, .accumulation = 1};
-    struct scenario_parts parts = {NULL};
+    struct scenario_parts parts = {0};
 
     reader->arena = &scenario.arena;
     scenario.file = psim_reader_keep(reader, root->document->name);

@@ -12,7 +12,7 @@
 
 /* What a stage has done since the start; the window is the difference of two of these. */
 struct counters {
-    double busy_s, exposed_s, backward_work_s, units, flop;
+    double busy_s, exposed_s, demand_s, backward_work_s, units, flop;
     int64_t backwards, sent[2]; /* sent: messages to the next and to the previous stage */
 };
 
@@ -49,6 +49,7 @@ struct psim_executor {
     int stages;
     struct stage *stage;            /* [stages] */
     double (*durations)[PASS_SETS]; /* [stages] */
+    double *gains;                  /* [stages], of concurrency */
     struct psim_account account;
     struct psim_monitor monitor;
     struct transfer *transfers;
@@ -172,11 +173,27 @@ static void let_go(struct psim_executor *x, int stage, int64_t microbatch, doubl
     s->total.backwards++;
 }
 
-/* A step has ended: what is held now is carried to the next one. */
-static void note_carried(struct psim_executor *x, int stage)
+/* What a step takes at least: on a device of its own, with every message there. */
+static double step_demand(const struct psim_executor *x, int stage)
+{
+    const struct psim_step *step = &x->stage[stage].step;
+    const double a = x->durations[stage][step->actions[0].passes];
+    double b;
+
+    if (step->count == 1)
+        return a;
+    b = x->durations[stage][step->actions[1].passes];
+    if (x->program->overlap == PSIM_OVERLAP_SHARED)
+        return 2 * fmin(a, b) / (1 + x->gains[stage]) + fabs(a - b);
+    return fmax(a, b);
+}
+
+/* A step has ended: its work is added up, and what is held now is carried to the next one. */
+static void note_step(struct psim_executor *x, int stage)
 {
     struct stage *s = &x->stage[stage];
 
+    s->total.demand_s += step_demand(x, stage);
     for (int i = 0; i < s->step.count; i++) {
         const struct psim_action *action = &s->step.actions[i];
 
@@ -412,7 +429,7 @@ static void complete_action(struct psim_executor *x, int stage, int slot, double
         watch_exposure(x, stage, now);
         return;
     }
-    note_carried(x, stage);
+    note_step(x, stage);
     next_step(x, stage, now);
 }
 
@@ -487,6 +504,9 @@ static bool init_stage(struct stage *s)
 static void fill_durations(struct psim_executor *x)
 {
     for (int j = 0; j < x->stages; j++) {
+        const int device = x->program->workload->stages[j].device;
+
+        x->gains[j] = psim_platform_device(x->program->platform, device)->concurrency_gain;
         for (unsigned passes = 0; passes < PASS_SETS; passes++)
             x->durations[j][passes] = psim_program_duration(x->program, j, passes);
     }
@@ -513,12 +533,13 @@ enum psim_status psim_executor_new(const struct psim_program *program,
                       method->updates_every_microbatch ? 1 : program->shape.accumulation);
     x->stage = psim_alloc((size_t)stages, sizeof *x->stage);
     x->durations = psim_alloc((size_t)stages, sizeof *x->durations);
+    x->gains = psim_alloc((size_t)stages, sizeof *x->gains);
     status = psim_account_init(&x->account, program, err);
     for (int j = 0; status == PSIM_OK && x->stage != NULL && j < stages; j++) {
         if (!init_stage(&x->stage[j]))
             status = PSIM_ERR_NOMEM;
     }
-    if (status != PSIM_OK || x->stage == NULL || x->durations == NULL) {
+    if (status != PSIM_OK || x->stage == NULL || x->durations == NULL || x->gains == NULL) {
         psim_executor_free(x);
         return psim_fail(err, PSIM_ERR_NOMEM, "executor", "out of memory for %d stages", stages);
     }
@@ -544,6 +565,7 @@ void psim_executor_free(struct psim_executor *x)
     }
     psim_free(x->stage);
     psim_free(x->durations);
+    psim_free(x->gains);
     psim_free(x->transfers);
     psim_free(x->instant);
     psim_account_release(&x->account);
@@ -571,6 +593,7 @@ static void measure_stage(struct psim_executor *x, int stage, struct window *w,
         .update_s = x->durations[stage][PSIM_UPDATE],
         .busy_fraction = busy_s / w->seconds,
         .exposed_fraction = exposed_s / w->seconds,
+        .demand_fraction = (now.demand_s - then->demand_s) / w->seconds,
         .staleness_microbatches = s->stale ? s->staleness_max : 0,
         .staleness_min_microbatches =
             s->stale && s->staleness_min != INT64_MAX ? s->staleness_min : 0,

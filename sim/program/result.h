@@ -51,6 +51,7 @@ struct psim_stage_result {
     double update_s;              /**< one optimizer update */
     double busy_fraction;         /**< of the window, union over streams */
     double exposed_fraction;      /**< waiting only for a transfer */
+    double demand_fraction;       /**< what its work takes at least, over the window: 1 limits */
     int64_t staleness_microbatches;
     int64_t parameter_versions;   /**< including the current one */
     int64_t held_microbatches;    /**< most between start of forward and end of backward */

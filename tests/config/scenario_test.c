@@ -107,7 +107,7 @@ static void everything_given_is_taken(void **state)
     assert_int_equal(rows[4].position.column, 15);
     assert_string_equal(rows[4].position.file, DATA "/valid/full.json");
     assert_int_equal(scenario.platform_position.line, 3);
-    assert_int_equal(scenario.partition_position.column, 60);
+    assert_int_equal(scenario.partition_position.column, 59);
     psim_scenario_release(&scenario);
 }
 
