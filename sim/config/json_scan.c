@@ -24,7 +24,9 @@ static bool at_end(const struct scanner *scanner)
 /* The byte at the scanner; 0 at the end, which no grammar rule below accepts. */
 static char peek(const struct scanner *scanner)
 {
-    return at_end(scanner) ? '\0' : scanner->text[scanner->at];
+    if (at_end(scanner))
+        return '\0';
+    return scanner->text[scanner->at];
 }
 
 static void advance(struct scanner *scanner, size_t bytes)

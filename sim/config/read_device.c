@@ -23,11 +23,8 @@ static void read_aliases(struct psim_reader *reader, const struct psim_node *lis
 
     if (aliases == NULL)
         return;
-    for (const struct psim_node *node = list->first; node != NULL; node = node->next) {
-        const struct psim_field field = {.kind = PSIM_FIELD_TEXT, .to.text = &aliases[node->index]};
-
-        (void)psim_read_value(reader, node, &field);
-    }
+    for (const struct psim_node *node = list->first; node != NULL; node = node->next)
+        aliases[node->index] = psim_read_text(reader, node);
     out->aliases = aliases;
     out->alias_count = list->count;
 }

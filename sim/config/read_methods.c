@@ -23,11 +23,10 @@ static const struct psim_method *find_method(struct psim_reader *reader,
     const char *names[NAME_LIMIT];
     const struct psim_method *method;
     char quoted[PSIM_QUOTED_BYTES];
-    const char *text;
+    const char *text = psim_read_text(reader, name);
     size_t count = 0;
-    const struct psim_field field = {.kind = PSIM_FIELD_TEXT, .to.text = &text};
 
-    if (!psim_read_value(reader, name, &field))
+    if (text == NULL)
         return NULL;
     method = psim_method_find(text);
     if (method != NULL)

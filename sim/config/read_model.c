@@ -79,7 +79,6 @@ static void read_given_stage(struct psim_reader *reader, const struct psim_node 
 {
     struct psim_given_stage *stage = &out->stage;
     const struct psim_node *measured_on = NULL;
-    const char *device;
     double backward_s = 0;
     const struct psim_field fields[] = {
         {.key = "name", .kind = PSIM_FIELD_TEXT, .to.text = &stage->name},
@@ -100,7 +99,6 @@ static void read_given_stage(struct psim_reader *reader, const struct psim_node 
         {.key = "reversible", .kind = PSIM_FIELD_BOOL, .to.flag = &stage->reversible},
         {.key = "measured_on", .kind = PSIM_FIELD_NODE, .to.node = &measured_on},
     };
-    const struct psim_field text = {.kind = PSIM_FIELD_TEXT, .to.text = &device};
 
     out->repeat = 1;
     psim_read_object(reader, node, fields, PSIM_FIELD_COUNT(fields));
@@ -109,7 +107,7 @@ static void read_given_stage(struct psim_reader *reader, const struct psim_node 
     settle_backward(reader, node, backward_s, stage);
     if (psim_node_member(node, "reconstruct") == NULL)
         stage->reconstruct_s = stage->forward_s;
-    if (measured_on != NULL && psim_read_value(reader, measured_on, &text))
+    if (measured_on != NULL && psim_read_text(reader, measured_on) != NULL)
         stage->measured_on = psim_read_catalogue_device(reader, measured_on);
 }
 
@@ -205,12 +203,11 @@ static void read_given(struct psim_reader *reader, const struct psim_node *node,
 static bool known_network(struct psim_reader *reader, const struct psim_node *node)
 {
     const char *names[NETWORK_LIMIT];
-    const char *text;
+    const char *text = psim_read_text(reader, node);
     char quoted[PSIM_QUOTED_BYTES];
     size_t count = 0;
-    const struct psim_field field = {.kind = PSIM_FIELD_TEXT, .to.text = &text};
 
-    if (!psim_read_value(reader, node, &field))
+    if (text == NULL)
         return false;
     for (; psim_network_catalogue[count].name != NULL; count++) {
         PSIM_ASSERT(count < NETWORK_LIMIT);
@@ -250,7 +247,7 @@ static const struct psim_workload_model *read_catalogue_model(struct psim_reader
         (void)psim_read_input(reader, input_node, input);
     if (name != NULL)
         (void)known_network(reader, name);
-    if (!psim_reader_clean(reader, faults))
+    if (name == NULL || !psim_reader_clean(reader, faults))
         return NULL;
     if (psim_network_build(name->value.string, input, (int)classes, &entry->network, &err) !=
         PSIM_OK) {

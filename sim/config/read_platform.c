@@ -45,20 +45,11 @@ static void unknown_in_set(struct psim_reader *reader, const struct psim_node *n
     psim_free(names);
 }
 
-/* A text that stands for something: its kind is checked, its meaning is not. */
-static bool is_text(struct psim_reader *reader, const struct psim_node *node)
-{
-    const char *text;
-    const struct psim_field field = {.kind = PSIM_FIELD_TEXT, .to.text = &text};
-
-    return psim_read_value(reader, node, &field);
-}
-
 int psim_draft_type(struct psim_platform_draft *draft, const struct psim_node *alias)
 {
     const struct psim_name_entry *entry;
 
-    if (!is_text(draft->reader, alias))
+    if (psim_read_text(draft->reader, alias) == NULL)
         return PSIM_NAME_FAULTY;
     entry = psim_name_set_find(&draft->types, alias->value.string);
     if (entry != NULL)
@@ -103,7 +94,7 @@ static const struct psim_device *read_type(struct psim_reader *reader, const str
                           "needs one key, \"catalogue\" or \"file\"");
         return NULL;
     }
-    if (!is_text(reader, catalogue != NULL ? catalogue : file))
+    if (psim_read_text(reader, catalogue != NULL ? catalogue : file) == NULL)
         return NULL;
     return catalogue != NULL ? psim_read_catalogue_device(reader, catalogue)
                              : psim_read_device_file(reader, file);
@@ -214,7 +205,7 @@ static bool read_ends(struct psim_platform_draft *draft, const struct psim_node 
     for (const struct psim_node *node = list->first; node != NULL; node = node->next) {
         const struct psim_name_entry *entry;
 
-        if (!is_text(reader, node)) {
+        if (psim_read_text(reader, node) == NULL) {
             good = false;
             continue;
         }

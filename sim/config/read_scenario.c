@@ -86,9 +86,7 @@ static void read_device_list(struct psim_reader *reader, const struct psim_node 
                              int *out)
 {
     const char **names = psim_reader_alloc(reader, (size_t)platform->device_count, sizeof *names);
-    const char *text;
     char quoted[PSIM_QUOTED_BYTES];
-    const struct psim_field field = {.kind = PSIM_FIELD_TEXT, .to.text = &text};
     unsigned char *used = psim_reader_alloc(reader, (size_t)platform->device_count, 1);
 
     for (int i = 0; names != NULL && i < platform->device_count; i++) {
@@ -100,9 +98,10 @@ static void read_device_list(struct psim_reader *reader, const struct psim_node 
     }
     for (const struct psim_node *node = list->first; names != NULL && used != NULL && node != NULL;
          node = node->next) {
+        const char *text = psim_read_text(reader, node);
         const struct psim_name_entry *entry;
 
-        if (!psim_read_value(reader, node, &field))
+        if (text == NULL)
             continue;
         entry = psim_name_set_find(indices, text);
         psim_text_quote(text, quoted);
@@ -151,10 +150,9 @@ static void read_platform_part(struct psim_reader *reader, const struct psim_nod
                                struct psim_scenario *scenario)
 {
     const struct psim_node *root;
-    const char *text, *file;
-    const struct psim_field field = {.kind = PSIM_FIELD_TEXT, .to.text = &text};
+    const char *file;
 
-    if (!psim_read_value(reader, node, &field))
+    if (psim_read_text(reader, node) == NULL)
         return;
     file = psim_reader_resolve(reader, node);
     if (file == NULL)
@@ -171,11 +169,10 @@ static void settle_baseline(struct psim_reader *reader, const struct psim_node *
 {
     const int count = scenario->method_count;
     const char **labels = psim_reader_alloc(reader, (size_t)count, sizeof *labels);
-    const char *text = NULL;
-    const struct psim_field field = {.kind = PSIM_FIELD_TEXT, .to.text = &text};
+    const char *text = node == NULL ? NULL : psim_read_text(reader, node);
     char quoted[PSIM_QUOTED_BYTES];
 
-    if (labels == NULL || (node != NULL && !psim_read_value(reader, node, &field)))
+    if (labels == NULL || (node != NULL && text == NULL))
         return;
     scenario->baseline = count == 0 ? NULL : scenario->methods[0].label;
     for (int i = count - 1; i >= 0; i--) {

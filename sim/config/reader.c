@@ -191,28 +191,33 @@ static bool in_range(struct psim_reader *reader, const struct psim_node *node,
     return false;
 }
 
-static bool read_text(struct psim_reader *reader, const struct psim_node *node, const char **out)
+const char *psim_read_text(struct psim_reader *reader, const struct psim_node *node)
 {
-    const char *copy;
-
-    if (node->type != PSIM_NODE_STRING)
-        return wrong_type(reader, node, "a text");
+    if (node->type != PSIM_NODE_STRING) {
+        wrong_type(reader, node, "a text");
+        return NULL;
+    }
     if (node->value.string[0] == '\0') {
         psim_reader_error(reader, node, PSIM_ERR_RANGE, NULL, "must not be empty");
-        return false;
+        return NULL;
     }
     for (const char *c = node->value.string; *c != '\0'; c++) {
         if ((unsigned char)*c < 0x20 || *c == 0x7F) {
             psim_reader_error(reader, node, PSIM_ERR_RANGE, NULL,
                               "must not contain control characters");
-            return false;
+            return NULL;
         }
     }
-    copy = psim_reader_keep(reader, node->value.string);
-    if (copy == NULL)
-        return false;
-    *out = copy;
-    return true;
+    return psim_reader_keep(reader, node->value.string);
+}
+
+static bool read_text(struct psim_reader *reader, const struct psim_node *node, const char **out)
+{
+    const char *text = psim_read_text(reader, node);
+
+    if (text != NULL)
+        *out = text;
+    return text != NULL;
 }
 
 /* An integer is compared as one: a double cannot tell 2^53 from 2^53 + 1. */

@@ -153,6 +153,9 @@ bool psim_read_member(struct psim_reader *reader, const struct psim_node *object
 bool psim_read_value(struct psim_reader *reader, const struct psim_node *node,
                      const struct psim_field *field);
 
+/** A text as a field of kind TEXT has it, in the arena; NULL when an error was reported. */
+const char *psim_read_text(struct psim_reader *reader, const struct psim_node *node);
+
 /** A list of integers in [1, maximum], at most `limit` of them and not empty; in the reader's
  *  arena.  @return NULL when an error was reported */
 int *psim_read_counts(struct psim_reader *reader, const struct psim_node *list, int maximum,

@@ -1,67 +1,8 @@
-#include "sim/engine/executor.h"
-
 #include "sim/base/memory.h"
-#include "sim/engine/monitor.h"
-#include "sim/engine/tagring.h"
+#include "sim/engine/executor_parts.h"
 
 #include <math.h>
 #include <string.h>
-
-#define TRANSFER_TOKEN UINT32_C(0x80000000)
-#define PASS_SETS      32 /* every combination of enum psim_pass */
-
-/* What a stage has done since the start; the window is the difference of two of these. */
-struct counters {
-    double busy_s, exposed_s, demand_s, backward_work_s, units, flop;
-    int64_t backwards, sent[2]; /* sent: messages to the next and to the previous stage */
-};
-
-struct stage {
-    int64_t index; /* of the next step */
-    struct psim_step step;
-    double started_s[2];
-    bool started[2], finished;
-    int pending;  /* actions of the step that are not over */
-    int running;  /* of those, the ones on the device now */
-    bool exposed; /* idle, and an action waits only for a message on its way */
-    double busy_since_s, exposed_since_s;
-    struct psim_tagring inbox[2]; /* messages for this stage; 0 forward, 1 backward */
-    struct psim_tagring held;     /* micro-batches between their forward and their backward */
-    struct psim_tagring versions; /* parameter versions that held micro-batches have read */
-    int64_t version, backwards_at_step;
-    int64_t stashed, stashed_max; /* versions beside the current one */
-    int64_t held_max, carried_max, carried_min, staleness_max, staleness_min;
-    bool stale; /* an update came between a forward and its backward */
-    struct counters total, opened;
-};
-
-struct transfer {
-    int hop, direction;
-    int64_t microbatch;
-    double start_s;
-    uint32_t next_free;
-};
-
-struct psim_executor {
-    const struct psim_program *program;
-    const struct psim_clock *clock;
-    struct psim_observer observer;
-    int stages;
-    struct stage *stage;            /* [stages] */
-    double (*durations)[PASS_SETS]; /* [stages] */
-    double *gains;                  /* [stages], of concurrency */
-    struct psim_account account;
-    struct psim_monitor monitor;
-    struct transfer *transfers;
-    uint32_t transfer_count, transfer_capacity, free_transfer;
-    int64_t in_flight;
-    uint32_t *instant; /* tokens of work that takes no time, to be completed now */
-    size_t instant_count, instant_capacity;
-    int64_t operations;
-    int finished_stages;
-    double open_s, end_s, first_backward_s;
-    bool done, failed;
-};
 
 static double now_s(const struct psim_executor *x)
 {
@@ -83,7 +24,7 @@ static bool is_last(const struct psim_executor *x, int stage)
 static struct psim_entry *needed_message(const struct psim_executor *x, int stage,
                                          const struct psim_action *action, bool *needed)
 {
-    const struct stage *s = &x->stage[stage];
+    const struct psim_stage_state *s = &x->stage[stage];
 
     if (action->passes & PSIM_FORWARD) {
         *needed = stage > 0;
@@ -96,7 +37,7 @@ static struct psim_entry *needed_message(const struct psim_executor *x, int stag
 /* Keeps account of the time in which a device idles for want of a message that is on its way. */
 static void watch_exposure(struct psim_executor *x, int stage, double now)
 {
-    struct stage *s = &x->stage[stage];
+    struct psim_stage_state *s = &x->stage[stage];
     bool exposed = false;
 
     for (int i = 0; s->running == 0 && s->pending > 0 && i < s->step.count; i++) {
@@ -120,7 +61,7 @@ static void watch_exposure(struct psim_executor *x, int stage, double now)
 /* A forward starts: the micro-batch is held, and reads the step's parameters. */
 static void hold(struct psim_executor *x, int stage, int64_t microbatch)
 {
-    struct stage *s = &x->stage[stage];
+    struct psim_stage_state *s = &x->stage[stage];
     struct psim_entry *tag = psim_tagring_insert(&s->held, microbatch);
 
     if (tag == NULL) {
@@ -146,7 +87,7 @@ static void hold(struct psim_executor *x, int stage, int64_t microbatch)
 /* A backward has ended: its micro-batch no longer needs the parameters that its forward read. */
 static void let_go(struct psim_executor *x, int stage, int64_t microbatch, double now)
 {
-    struct stage *s = &x->stage[stage];
+    struct psim_stage_state *s = &x->stage[stage];
     struct psim_entry *tag = psim_tagring_find(&s->held, microbatch);
     int64_t delay;
 
@@ -191,7 +132,7 @@ static double step_demand(const struct psim_executor *x, int stage)
 /* A step has ended: its work is added up, and what is held now is carried to the next one. */
 static void note_step(struct psim_executor *x, int stage)
 {
-    struct stage *s = &x->stage[stage];
+    struct psim_stage_state *s = &x->stage[stage];
 
     s->total.demand_s += step_demand(x, stage);
     for (int i = 0; i < s->step.count; i++) {
@@ -209,7 +150,7 @@ static void note_step(struct psim_executor *x, int stage)
 /* The optimizer has written new parameters; the old ones stay while somebody needs them. */
 static void update(struct psim_executor *x, int stage, double now)
 {
-    struct stage *s = &x->stage[stage];
+    struct psim_stage_state *s = &x->stage[stage];
 
     if (x->program->stash && psim_tagring_find(&s->versions, s->version) != NULL) {
         s->stashed++;
@@ -230,7 +171,7 @@ static uint32_t new_transfer(struct psim_executor *x)
     }
     if (x->transfer_count == x->transfer_capacity) {
         const uint32_t capacity = x->transfer_capacity == 0 ? 64 : 2 * x->transfer_capacity;
-        struct transfer *list = psim_realloc(x->transfers, capacity, sizeof *list);
+        struct psim_transfer *list = psim_realloc(x->transfers, capacity, sizeof *list);
 
         if (list == NULL)
             return UINT32_MAX;
@@ -257,13 +198,13 @@ static void send(struct psim_executor *x, int stage, int direction, int64_t micr
         fail(x);
         return;
     }
-    x->transfers[index] = (struct transfer){
+    x->transfers[index] = (struct psim_transfer){
         .hop = hop, .direction = direction, .microbatch = microbatch, .start_s = now};
     x->in_flight++;
     x->stage[stage].total.sent[direction]++;
     psim_account_receive(&x->account, to, direction, now);
     watch_exposure(x, to, now);
-    x->clock->transfer(x->clock->self, hop, direction, TRANSFER_TOKEN | index);
+    x->clock->transfer(x->clock->self, hop, direction, PSIM_TRANSFER_TOKEN | index);
 }
 
 static void run_instantly(struct psim_executor *x, uint32_t token)
@@ -284,7 +225,7 @@ static void run_instantly(struct psim_executor *x, uint32_t token)
 
 static void start_action(struct psim_executor *x, int stage, int slot, double now)
 {
-    struct stage *s = &x->stage[stage];
+    struct psim_stage_state *s = &x->stage[stage];
     const struct psim_action *action = &s->step.actions[slot];
     const double seconds = x->durations[stage][action->passes];
     const bool shared = s->step.count == 2 && x->program->overlap == PSIM_OVERLAP_SHARED;
@@ -306,7 +247,7 @@ static void start_action(struct psim_executor *x, int stage, int slot, double no
 /* Starts whatever actions of the current step can start. */
 static void try_step(struct psim_executor *x, int stage, double now)
 {
-    struct stage *s = &x->stage[stage];
+    struct psim_stage_state *s = &x->stage[stage];
 
     for (int i = 0; s->pending > 0 && i < s->step.count && !x->done; i++) {
         const struct psim_action *action = &s->step.actions[i];
@@ -328,7 +269,7 @@ static void try_step(struct psim_executor *x, int stage, double now)
 
 static void next_step(struct psim_executor *x, int stage, double now)
 {
-    struct stage *s = &x->stage[stage];
+    struct psim_stage_state *s = &x->stage[stage];
 
     s->pending = 0;
     s->started[0] = s->started[1] = false;
@@ -341,19 +282,6 @@ static void next_step(struct psim_executor *x, int stage, double now)
     s->pending = s->step.count;
     s->backwards_at_step = s->total.backwards;
     try_step(x, stage, now);
-}
-
-/* Counters of a stage as of now, running intervals included. */
-static struct counters read_counters(const struct psim_executor *x, int stage, double now)
-{
-    const struct stage *s = &x->stage[stage];
-    struct counters counters = s->total;
-
-    if (s->running > 0)
-        counters.busy_s += now - s->busy_since_s;
-    if (s->exposed)
-        counters.exposed_s += now - s->exposed_since_s;
-    return counters;
 }
 
 static void finish(struct psim_executor *x, double now)
@@ -374,7 +302,7 @@ static void watch_first_stage(struct psim_executor *x, double now)
     case PSIM_MONITOR_WINDOW_OPENS:
         x->open_s = now;
         for (int j = 0; j < x->stages; j++)
-            x->stage[j].opened = read_counters(x, j, now);
+            x->stage[j].opened = psim_executor_counters(x, j, now);
         break;
     case PSIM_MONITOR_WINDOW_ENDS:
         finish(x, now);
@@ -387,7 +315,7 @@ static void watch_first_stage(struct psim_executor *x, double now)
 
 static void count_action(struct psim_executor *x, int stage, unsigned passes)
 {
-    struct stage *s = &x->stage[stage];
+    struct psim_stage_state *s = &x->stage[stage];
 
     if (passes & PSIM_UPDATE)
         return;
@@ -400,7 +328,7 @@ static void count_action(struct psim_executor *x, int stage, unsigned passes)
 
 static void complete_action(struct psim_executor *x, int stage, int slot, double now)
 {
-    struct stage *s = &x->stage[stage];
+    struct psim_stage_state *s = &x->stage[stage];
     const struct psim_action action = s->step.actions[slot];
 
     if (--s->running == 0)
@@ -435,7 +363,7 @@ static void complete_action(struct psim_executor *x, int stage, int slot, double
 
 static void complete_transfer(struct psim_executor *x, uint32_t index, double now)
 {
-    const struct transfer transfer = x->transfers[index];
+    const struct psim_transfer transfer = x->transfers[index];
     const int direction = transfer.direction;
     const int to = direction == 0 ? transfer.hop + 1 : transfer.hop;
     const int from = direction == 0 ? transfer.hop : transfer.hop + 1;
@@ -459,8 +387,8 @@ static void complete_one(struct psim_executor *x, uint32_t token)
 {
     const double now = now_s(x);
 
-    if (token & TRANSFER_TOKEN)
-        complete_transfer(x, token & ~TRANSFER_TOKEN, now);
+    if (token & PSIM_TRANSFER_TOKEN)
+        complete_transfer(x, token & ~PSIM_TRANSFER_TOKEN, now);
     else
         complete_action(x, (int)(token >> 1), (int)(token & 1), now);
     if (!x->done && x->finished_stages == x->stages && x->in_flight == 0)
@@ -494,7 +422,7 @@ bool psim_executor_done(const struct psim_executor *x)
     return x->done;
 }
 
-static bool init_stage(struct stage *s)
+static bool init_stage(struct psim_stage_state *s)
 {
     s->staleness_min = s->carried_min = INT64_MAX;
     return psim_tagring_init(&s->inbox[0]) && psim_tagring_init(&s->inbox[1]) &&
@@ -507,7 +435,7 @@ static void fill_durations(struct psim_executor *x)
         const int device = x->program->workload->stages[j].device;
 
         x->gains[j] = psim_platform_device(x->program->platform, device)->concurrency_gain;
-        for (unsigned passes = 0; passes < PASS_SETS; passes++)
+        for (unsigned passes = 0; passes < PSIM_PASS_SETS; passes++)
             x->durations[j][passes] = psim_program_duration(x->program, j, passes);
     }
 }
@@ -571,111 +499,4 @@ void psim_executor_free(struct psim_executor *x)
     psim_account_release(&x->account);
     psim_monitor_release(&x->monitor);
     psim_free(x);
-}
-
-/* Sums over stages of what happened in the window. */
-struct window {
-    double seconds, microbatches;
-    double busy_s, exposed_s, units, flop, base_flop, bytes[2], streams[2];
-};
-
-static void measure_stage(struct psim_executor *x, int stage, struct window *w,
-                          struct psim_stage_result *out)
-{
-    const struct stage *s = &x->stage[stage];
-    const struct counters now = read_counters(x, stage, x->end_s), *then = &s->opened;
-    const double microbatches = (double)(now.backwards - then->backwards);
-    const double busy_s = now.busy_s - then->busy_s, exposed_s = now.exposed_s - then->exposed_s;
-
-    *out = (struct psim_stage_result){
-        .forward_s = x->durations[stage][PSIM_FORWARD],
-        .backward_s = (now.backward_work_s - then->backward_work_s) / microbatches,
-        .update_s = x->durations[stage][PSIM_UPDATE],
-        .busy_fraction = busy_s / w->seconds,
-        .exposed_fraction = exposed_s / w->seconds,
-        .demand_fraction = (now.demand_s - then->demand_s) / w->seconds,
-        .staleness_microbatches = s->stale ? s->staleness_max : 0,
-        .staleness_min_microbatches =
-            s->stale && s->staleness_min != INT64_MAX ? s->staleness_min : 0,
-        .parameter_versions = 1 + s->stashed_max,
-        .held_microbatches = s->held_max,
-        .carried_microbatches = s->carried_max,
-        .carried_min_microbatches = s->carried_min == INT64_MAX ? 0 : s->carried_min,
-    };
-    w->busy_s += busy_s;
-    w->exposed_s += exposed_s;
-    w->units += now.units - then->units;
-    w->flop += now.flop - then->flop;
-    w->base_flop +=
-        microbatches * psim_program_flop(x->program, stage, PSIM_FORWARD | PSIM_BACKWARD);
-    for (int direction = 0; direction < 2; direction++) {
-        const int hop = direction == 0 ? stage : stage - 1;
-
-        if (hop < 0 || hop + 1 >= x->stages)
-            continue;
-        w->bytes[direction] += (double)(now.sent[direction] - then->sent[direction]) *
-                               (double)x->program->hops[hop].bytes[direction];
-        w->streams[direction] += (double)x->program->hops[hop].bytes[0] / x->program->shape.streams;
-    }
-    psim_account_finish(&x->account, stage, x->end_s, s->carried_max, 1 + s->stashed_max,
-                        &out->memory);
-}
-
-/* Reconstruction and recompute over all other work: by FLOP, or by passes where the costs were
- * given and FLOP are not known. */
-static double extra_work(const struct psim_executor *x, const struct window *w)
-{
-    if (x->program->workload->given)
-        return w->units /
-                   (psim_passes_units(PSIM_FORWARD | PSIM_BACKWARD) * x->stages * w->microbatches) -
-               1;
-    return w->flop / w->base_flop - 1;
-}
-
-enum psim_status psim_executor_result(struct psim_executor *x, struct psim_simulation *out,
-                                      struct psim_error *err)
-{
-    const struct psim_program *program = x->program;
-    const bool flushes = program->method->flushes;
-    struct psim_stage_result *stages;
-    struct window w = {.seconds = x->end_s - x->open_s};
-    double all;
-
-    if (x->failed)
-        return psim_fail(err, PSIM_ERR_NOMEM, program->method->name,
-                         "out of memory during the simulation");
-    if (!x->done)
-        psim_bug("the pipeline stopped before its end: a message or a step is missing");
-    stages = psim_alloc((size_t)x->stages, sizeof *stages);
-    if (stages == NULL)
-        return psim_fail(err, PSIM_ERR_NOMEM, program->method->name, "out of memory");
-    w.microbatches = flushes ? (double)program->shape.accumulation
-                             : (double)(x->monitor.ends - x->monitor.opens);
-    for (int j = 0; j < x->stages; j++)
-        measure_stage(x, j, &w, &stages[j]);
-    all = w.seconds * x->stages;
-    *out = (struct psim_simulation){
-        .time_per_microbatch_s = w.seconds / w.microbatches,
-        .window_s = w.seconds,
-        .window_microbatches = (int64_t)w.microbatches,
-        .start_up_s = x->first_backward_s,
-        .steady = flushes || x->monitor.steady,
-        .utilisation_mean = w.busy_s / all,
-        .bubble_fraction = 1 - w.busy_s / all,
-        .exposed_communication_fraction = w.exposed_s / all,
-        .flop_per_microbatch = w.flop / w.microbatches,
-        .flop_extra_fraction = extra_work(x, &w),
-        .flop_units = w.units / w.microbatches,
-        .bytes_forward_per_microbatch = w.bytes[0] / w.microbatches,
-        .bytes_backward_per_microbatch = w.bytes[1] / w.microbatches,
-        .communication_forward = w.streams[0] > 0 ? w.bytes[0] / w.microbatches / w.streams[0] : 0,
-        .communication_backward = w.streams[1] > 0 ? w.bytes[1] / w.microbatches / w.streams[1] : 0,
-        .operations = x->operations,
-        .stage_count = x->stages,
-        .stages = stages,
-    };
-    out->time_per_update_s = program->method->updates_every_microbatch
-                                 ? out->time_per_microbatch_s
-                                 : out->time_per_microbatch_s * (double)program->shape.accumulation;
-    return PSIM_OK;
 }

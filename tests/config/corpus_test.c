@@ -13,6 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define LIMIT_BYTES ((off_t)64 << 20) /* the documented limit of an input file */
+
 #define DATA PSIM_SOURCE_DIR "/tests/data/config"
 
 static const struct psim_catalogue catalogue = {DATA "/catalogue"};
@@ -182,6 +184,10 @@ static void write_without_space(const char *name, const char *text)
         if (inside || strchr(" \t\r\n", *c) == NULL)
             psim_text_append(&stripped, c, 1);
     }
+    if (stripped.failed || stripped.data == NULL) {
+        fail();
+        return;
+    }
     assert_null(strchr(stripped.data, '\n'));
     write_file(name, stripped.data, stripped.length);
     psim_text_release(&stripped);
@@ -217,7 +223,7 @@ static void file_above_64_mib_is_refused_unread(void **state)
     (void)state;
     enter_scratch_folder(folder);
     write_file("large.json", "", 0);
-    assert_int_equal(truncate("large.json", 64 * 1024 * 1024 + 1), 0);
+    assert_int_equal(truncate("large.json", LIMIT_BYTES + 1), 0);
     write_file("input.json", scenario, sizeof scenario - 1);
     got = lines_of("large.json", &status);
     assert_string_equal(got, "large.json: error: is larger than 64 MiB\n");
@@ -229,7 +235,7 @@ static void file_above_64_mib_is_refused_unread(void **state)
         "input.json:1:41: error: .platform: the file \"large.json\" is larger than 64 MiB\n"
         "input.json:2:22: error: .model.file: the file \"large.json\" is larger than 64 MiB\n");
     psim_free(got);
-    assert_int_equal(truncate("large.json", 64 * 1024 * 1024), 0);
+    assert_int_equal(truncate("large.json", LIMIT_BYTES), 0);
     got = lines_of("large.json", &status);
     assert_string_equal(got, "large.json:1:1: error: a value is expected, not a zero byte\n");
     assert_int_equal(status, PSIM_ERR_SYNTAX);

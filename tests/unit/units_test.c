@@ -3,6 +3,7 @@
  */
 #include "sim/base/units.h"
 
+#include "sim/base/text.h"
 #include "tests/support/check.h"
 
 #include <string.h>
@@ -168,6 +169,21 @@ static void messages_show_control_characters_escaped(void **state)
     refused("5 \x1b[2J\n", PSIM_DIMENSION_BYTES, PSIM_ERR_SCHEMA, "\\u001b[2J\\u000a", NULL);
 }
 
+static void long_texts_are_cut_between_characters(void **state)
+{
+    char text[3 * 50 + 3] = "5 ", quoted[PSIM_QUOTED_BYTES], expected[3 * 40 + 8] = "\"";
+
+    (void)state;
+    for (int i = 0; i < 50; i++)
+        strcat(text, "\xE6\x97\xA5"); /* U+65E5 */
+    for (int i = 0; i < 40; i++)
+        strcat(expected, "\xE6\x97\xA5");
+    strcat(expected, "...\"");
+    psim_text_quote(text + 2, quoted);
+    assert_string_equal(quoted, expected);
+    refused(text, PSIM_DIMENSION_BYTES, PSIM_ERR_SCHEMA, expected, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -180,6 +196,7 @@ int main(void)
         cmocka_unit_test(what_overflows_is_out_of_range),
         cmocka_unit_test(more_digits_than_fit_are_refused_not_cut),
         cmocka_unit_test(messages_show_control_characters_escaped),
+        cmocka_unit_test(long_texts_are_cut_between_characters),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

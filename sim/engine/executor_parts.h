@@ -1,0 +1,73 @@
+/**
+ * @file sim/engine/executor_parts.h
+ * State of the executor, shared by executor.c (what runs) and measure.c (what is measured).
+ * Private to sim/engine.
+ */
+#ifndef PSIM_ENGINE_EXECUTOR_PARTS_H
+#define PSIM_ENGINE_EXECUTOR_PARTS_H
+
+#include "sim/engine/executor.h"
+#include "sim/engine/monitor.h"
+#include "sim/engine/tagring.h"
+
+#define PSIM_TRANSFER_TOKEN UINT32_C(0x80000000)
+#define PSIM_PASS_SETS      32 /* every combination of enum psim_pass */
+
+/* What a stage has done since the start; the window is the difference of two of these. */
+struct psim_counters {
+    double busy_s, exposed_s, demand_s, backward_work_s, units, flop;
+    int64_t backwards, sent[2]; /* sent: messages to the next and to the previous stage */
+};
+
+struct psim_stage_state {
+    int64_t index; /* of the next step */
+    struct psim_step step;
+    double started_s[2];
+    bool started[2], finished;
+    int pending;  /* actions of the step that are not over */
+    int running;  /* of those, the ones on the device now */
+    bool exposed; /* idle, and an action waits only for a message on its way */
+    double busy_since_s, exposed_since_s;
+    struct psim_tagring inbox[2]; /* messages for this stage; 0 forward, 1 backward */
+    struct psim_tagring held;     /* micro-batches between their forward and their backward */
+    struct psim_tagring versions; /* parameter versions that held micro-batches have read */
+    int64_t version, backwards_at_step;
+    int64_t stashed, stashed_max; /* versions beside the current one */
+    int64_t held_max, carried_max, carried_min, staleness_max, staleness_min;
+    bool stale; /* an update came between a forward and its backward */
+    struct psim_counters total, opened;
+};
+
+struct psim_transfer {
+    int hop, direction;
+    int64_t microbatch;
+    double start_s;
+    uint32_t next_free;
+};
+
+struct psim_executor {
+    const struct psim_program *program;
+    const struct psim_clock *clock;
+    struct psim_observer observer;
+    int stages;
+    struct psim_stage_state *stage;      /* [stages] */
+    double (*durations)[PSIM_PASS_SETS]; /* [stages] */
+    double *gains;                       /* [stages], of concurrency */
+    struct psim_account account;
+    struct psim_monitor monitor;
+    struct psim_transfer *transfers;
+    uint32_t transfer_count, transfer_capacity, free_transfer;
+    int64_t in_flight;
+    uint32_t *instant; /* tokens of work that takes no time, to be completed now */
+    size_t instant_count, instant_capacity;
+    int64_t operations;
+    int finished_stages;
+    double open_s, end_s, first_backward_s;
+    bool done, failed;
+};
+
+/** Counters of a stage as of now, running intervals included. */
+struct psim_counters psim_executor_counters(const struct psim_executor *executor, int stage,
+                                            double now_s);
+
+#endif
