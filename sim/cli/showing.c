@@ -8,6 +8,14 @@
 #include <string.h>
 #include <unistd.h>
 
+/* A catalogue lies anywhere; its files are known by name. */
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash == NULL ? path : slash + 1;
+}
+
 static bool is_file(const char *name)
 {
     return strchr(name, '/') != NULL || access(name, F_OK) == 0;
@@ -72,7 +80,7 @@ enum psim_status psim_show_device(const struct psim_cli_values *values, const ch
     else
         status = psim_device_read(file, &arena, &device, list);
     if (status == PSIM_OK) {
-        psim_text_printf(text, "%s (%s)\n", device.name, file);
+        psim_text_printf(text, "%s (%s)\n", device.name, base_name(file));
         number(text, &device, "/memory", (double)device.memory_bytes / 1073741824.0, "GiB");
         number(text, &device, "/memory_bandwidth", device.memory_bandwidth_bytes_per_s / 1e9,
                "GB/s");
@@ -108,34 +116,70 @@ static const char *connection_rate(const struct psim_link *link, char text[32])
     return text;
 }
 
+/* Appends the file of a cluster of the catalogue. */
+static enum psim_status find_platform(const struct psim_catalogue *catalogue, const char *name,
+                                      struct psim_text *path, struct psim_diagnostics *list)
+{
+    struct psim_arena arena = PSIM_ARENA_INIT;
+    struct psim_error err = PSIM_ERROR_INIT;
+    const char *const *names;
+    bool found = false;
+    int count;
+    enum psim_status status =
+        psim_catalogue_list(catalogue, "clusters", &arena, &names, &count, &err);
+
+    if (status != PSIM_OK)
+        psim_listing_fault(list, &err);
+    for (int i = 0; status == PSIM_OK && i < count; i++)
+        found = found || strcmp(names[i], name) == 0;
+    if (status == PSIM_OK && !found) {
+        status = PSIM_ERR_NOTFOUND;
+        psim_diagnose(list, status, (struct psim_position){.file = "platform"}, "",
+                      psim_nearest_name(name, names, (size_t)count),
+                      "the catalogue has no platform \"%s\"", name);
+    }
+    psim_arena_release(&arena);
+    psim_text_printf(path, "%s/clusters/%s.json", catalogue->root, name);
+    return status;
+}
+
+static void show_platform(struct psim_text *text, const struct psim_platform *platform,
+                          const char *file)
+{
+    psim_text_printf(text, "%s (%s): %d devices, %d links\n", platform->name, file,
+                     platform->device_count, platform->link_count);
+    for (int i = 0; i < platform->device_count; i++)
+        psim_text_printf(text, "  device  %-24s%s\n", psim_platform_device_name(platform, i),
+                         psim_platform_device(platform, i)->name);
+    for (int i = 0; i < platform->link_count; i++) {
+        const struct psim_link *link = &platform->links[i];
+        char rate[32];
+
+        psim_text_printf(text, "  link    %-24s%-22s%-22s%12s%10.3g us  %s\n", link->name,
+                         platform->vertices[link->from].name, platform->vertices[link->to].name,
+                         connection_rate(link, rate), 1e6 * link->latency_s,
+                         link->sharing == PSIM_DUPLEX ? "duplex" : "shared");
+    }
+}
+
 enum psim_status psim_show_platform(const struct psim_cli_values *values, const char *name,
                                     struct psim_text *text, struct psim_diagnostics *list)
 {
     const struct psim_catalogue catalogue = psim_cli_catalogue(values);
     struct psim_platform platform = {0};
     struct psim_text path = PSIM_TEXT_INIT;
-    enum psim_status status = PSIM_ERR_NOMEM;
+    enum psim_status status = PSIM_OK;
 
-    psim_text_printf(&path, is_file(name) ? "%s%s" : "%s/clusters/%s.json",
-                     is_file(name) ? "" : catalogue.root, name);
-    if (!path.failed)
+    if (is_file(name))
+        psim_text_printf(&path, "%s", name);
+    else
+        status = find_platform(&catalogue, name, &path, list);
+    if (path.failed)
+        status = PSIM_ERR_NOMEM;
+    if (status == PSIM_OK)
         status = psim_platform_read(path.data, &catalogue, &platform, list);
-    if (status == PSIM_OK) {
-        psim_text_printf(text, "%s (%s): %d devices, %d links\n", platform.name, path.data,
-                         platform.device_count, platform.link_count);
-        for (int i = 0; i < platform.device_count; i++)
-            psim_text_printf(text, "  device  %-24s%s\n", psim_platform_device_name(&platform, i),
-                             psim_platform_device(&platform, i)->name);
-        for (int i = 0; i < platform.link_count; i++) {
-            const struct psim_link *link = &platform.links[i];
-            char rate[32];
-
-            psim_text_printf(text, "  link    %-24s%-22s%-22s%12s%10.3g us  %s\n", link->name,
-                             platform.vertices[link->from].name, platform.vertices[link->to].name,
-                             connection_rate(link, rate), 1e6 * link->latency_s,
-                             link->sharing == PSIM_DUPLEX ? "duplex" : "shared");
-        }
-    }
+    if (status == PSIM_OK)
+        show_platform(text, &platform, path.data);
     psim_platform_release(&platform);
     psim_text_release(&path);
     return status;

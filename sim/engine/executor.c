@@ -337,6 +337,9 @@ static void complete_action(struct psim_executor *x, int stage, int slot, double
         x->observer.action(x->observer.user, stage, slot, &action, s->started_s[slot], now);
     psim_account_end(&x->account, stage, &action, now);
     count_action(x, stage, action.passes);
+    if (!x->program->method->flushes && (action.passes & (PSIM_FORWARD | PSIM_BACKWARD)))
+        psim_monitor_end(&x->monitor, stage, (action.passes & PSIM_BACKWARD) != 0,
+                         action.microbatch, now);
     if (action.passes & PSIM_FORWARD) {
         psim_tagring_find(&s->held, action.microbatch)->arrived = true;
         if (!is_last(x, stage))

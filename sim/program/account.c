@@ -126,7 +126,9 @@ static int64_t rebuilt_bytes(const struct psim_program *program, int stage)
     return s->recompute_graph_bytes - s->graph_input_bytes;
 }
 
-/* The first stage's input comes from the data loader and exists from the start of its forward. */
+/* The first stage's input comes from the data loader and exists from the start of its forward.  A
+ * graph holds its own input only from the end of the forward: until then the receive buffer does.
+ */
 static void forward_start(struct psim_account *account, int stage, int64_t microbatch, double now_s)
 {
     const struct psim_program *program = account->program;
@@ -135,7 +137,8 @@ static void forward_start(struct psim_account *account, int stage, int64_t micro
 
     switch (kept(program, stage, microbatch)) {
     case PSIM_KEEP_GRAPH:
-        change(account, stage, PSIM_MEMORY_ACTIVATIONS, s->graph_bytes, now_s);
+        change(account, stage, PSIM_MEMORY_ACTIVATIONS, s->graph_bytes - s->graph_input_bytes,
+               now_s);
         if (stage == 0)
             change(account, stage, PSIM_MEMORY_COMMUNICATION, s->input_bytes, now_s);
         break;
@@ -156,10 +159,13 @@ static void forward_start(struct psim_account *account, int stage, int64_t micro
 static void forward_end(struct psim_account *account, int stage, int64_t microbatch, double now_s)
 {
     const struct psim_stage *s = &account->program->workload->stages[stage];
+    const enum psim_keep keep = kept(account->program, stage, microbatch);
 
     change(account, stage, PSIM_MEMORY_ACTIVATIONS,
            -forward_work(account->program, stage, microbatch), now_s);
-    if (kept(account->program, stage, microbatch) != PSIM_KEEP_INPUT)
+    if (keep == PSIM_KEEP_GRAPH)
+        change(account, stage, PSIM_MEMORY_ACTIVATIONS, s->graph_input_bytes, now_s);
+    if (keep != PSIM_KEEP_INPUT)
         change(account, stage, PSIM_MEMORY_COMMUNICATION, -s->input_bytes, now_s);
 }
 

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define PUBLISHED PSIM_SOURCE_DIR "/scenarios/published"
 #define WRONG     PSIM_SOURCE_DIR "/tests/data/cli/wrong_expectations"
@@ -20,29 +21,30 @@ struct expectation {
     double value, tolerance;
 };
 
-static json_t *read_expected(const char *folder)
+static void enter(const char *folder)
 {
-    char path[4096];
-    char *text;
-    json_t *root;
+    if (chdir(folder) != 0)
+        fail_msg("%s is no folder", folder);
+}
 
-    snprintf(path, sizeof path, "%s/expected.json", folder);
-    text = test_file_read(path, NULL);
-    root = test_json_parse(text);
+/* The expected.json of the working folder. */
+static json_t *read_expected(void)
+{
+    char *text = test_file_read("expected.json", NULL);
+    json_t *root = test_json_parse(text);
+
     free(text);
     assert_string_equal(test_json_text(root, "/petrasim"), "expected/1");
     assert_true(json_array_size(json_object_get(root, "expected")) > 0);
     return root;
 }
 
-static json_t *compare(const char *folder)
+/* The result of the scenario.json of the working folder. */
+static json_t *compare(void)
 {
-    char path[4096];
-    struct test_output output;
+    struct test_output output = test_petrasim("compare", "--format", "json", "scenario.json");
     json_t *root;
 
-    snprintf(path, sizeof path, "%s/scenario.json", folder);
-    output = test_petrasim("compare", "--format", "json", path);
     check_code(&output, 0);
     root = test_json_parse(output.out);
     test_output_free(&output);
@@ -96,10 +98,10 @@ static const char *verdict(const json_t *result, const json_t *entry)
     return text;
 }
 
-/* Number of expectations that do not hold; prints each. */
-static int count_faults(const char *folder)
+/* Number of expectations of the working folder that do not hold; prints each. */
+static int count_faults(const char *name)
 {
-    json_t *expected = read_expected(folder), *result = compare(folder);
+    json_t *expected = read_expected(), *result = compare();
     const json_t *list = json_object_get(expected, "expected");
     int faults = 0;
 
@@ -108,7 +110,7 @@ static int count_faults(const char *folder)
 
         if (wrong == NULL)
             continue;
-        print_error("%s: %s\n", folder, wrong);
+        print_error("%s: %s\n", name, wrong);
         faults++;
     }
     json_decref(expected);
@@ -125,12 +127,11 @@ static void every_published_value_is_met(void **state)
     (void)state;
     assert_non_null(folder);
     while ((entry = readdir(folder)) != NULL) {
-        char path[4096];
-
         if (entry->d_name[0] == '.')
             continue;
-        snprintf(path, sizeof path, "%s/%s", PUBLISHED, entry->d_name);
-        faults += count_faults(path);
+        enter(PUBLISHED);
+        enter(entry->d_name);
+        faults += count_faults(entry->d_name);
         studies++;
     }
     closedir(folder);
@@ -140,10 +141,14 @@ static void every_published_value_is_met(void **state)
 
 static void every_wrong_expectation_is_rejected_for_its_reason(void **state)
 {
-    json_t *expected = read_expected(WRONG), *result = compare(WRONG);
-    const json_t *list = json_object_get(expected, "expected");
+    json_t *expected, *result;
+    const json_t *list;
 
     (void)state;
+    enter(WRONG);
+    expected = read_expected();
+    result = compare();
+    list = json_object_get(expected, "expected");
     assert_null(verdict(result, json_array_get(list, 0)));
     for (size_t i = 1; i < json_array_size(list); i++) {
         const json_t *entry = json_array_get(list, i);
@@ -164,5 +169,5 @@ int main(void)
         cmocka_unit_test(every_wrong_expectation_is_rejected_for_its_reason),
     };
 
-    return cmocka_run_group_tests(tests, test_scratch_enter, test_scratch_leave);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

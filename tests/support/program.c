@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define NOT_STARTED    99 /* of the child; the program itself never exits with it */
+#define NOT_STARTED  99 /* of the child; the program itself never exits with it */
 #define FOLDERS_OPEN 16
 
 int test_scratch_enter(void **state)

@@ -35,7 +35,7 @@ void test_output_free(struct test_output *output);
 /** Runs the built program; at least one argument, NULL for none. */
 #define test_petrasim_as(start, ...)                                                               \
     test_program((start), (const char *const[]){PSIM_PROGRAM, __VA_ARGS__, NULL})
-#define test_petrasim(...) test_petrasim_as(&(struct test_start){NULL}, __VA_ARGS__)
+#define test_petrasim(...) test_petrasim_as(&(struct test_start){.stdout_path = NULL}, __VA_ARGS__)
 
 /** Fails unless the program ended with this status; prints what it said. */
 void test_check_code_at(const char *file, int line, const struct test_output *output, int code);
