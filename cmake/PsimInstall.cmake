@@ -30,7 +30,8 @@ install(FILES "${PROJECT_BINARY_DIR}/petrasimConfig.cmake"
 
 file(RELATIVE_PATH psim_pc_to_prefix "/${psim_pkgconfig_dir}" "/")
 string(REGEX REPLACE "/$" "" psim_pc_to_prefix "${psim_pc_to_prefix}")
-set(psim_pc_requires ${PSIM_NEEDS_JANSSON} ${PSIM_NEEDS_LIBMD} ${PSIM_NEEDS_SIMGRID})
+set(psim_pc_requires ${PSIM_NEEDS_JANSSON} ${PSIM_NEEDS_LIBMD} ${PSIM_NEEDS_SIMGRID}
+                     ${PSIM_NEEDS_EXPAT})
 list(JOIN psim_pc_requires ", " psim_pc_requires)
 string(REPLACE ">=" " >= " psim_pc_requires "${psim_pc_requires}")
 configure_file("${CMAKE_CURRENT_LIST_DIR}/petrasim.pc.in" "${PROJECT_BINARY_DIR}/petrasim.pc" @ONLY)

@@ -32,10 +32,11 @@ struct psim_cli_values {
     const char *engine;    /**< NULL: the scenario's */
     const char *timeline;  /**< NULL: none */
     const char *trace;     /**< NULL: none */
+    const char *device;    /**< NULL: not given */
     int input[3];          /**< channels, height, width */
     int64_t classes;
     int64_t workers;
-    bool check, help, version;
+    bool check, expanded, help, version;
 };
 
 struct psim_command {
@@ -59,10 +60,12 @@ extern const struct psim_command psim_commands[];
     X(ENGINE)                                                                                      \
     X(TIMELINE)                                                                                    \
     X(TRACE)                                                                                       \
+    X(DEVICE)                                                                                      \
     X(INPUT)                                                                                       \
     X(CLASSES)                                                                                     \
     X(WORKERS)                                                                                     \
     X(CHECK)                                                                                       \
+    X(EXPANDED)                                                                                    \
     X(HELP)                                                                                        \
     X(VERSION)
 
@@ -114,5 +117,7 @@ enum psim_exit psim_command_compare(const struct psim_cli_values *, char *const[
 enum psim_exit psim_command_check(const struct psim_cli_values *, char *const[], int);
 enum psim_exit psim_command_list(const struct psim_cli_values *, char *const[], int);
 enum psim_exit psim_command_show(const struct psim_cli_values *, char *const[], int);
+enum psim_exit psim_command_import(const struct psim_cli_values *, char *const[], int);
+enum psim_exit psim_command_export(const struct psim_cli_values *, char *const[], int);
 
 #endif

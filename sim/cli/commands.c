@@ -62,10 +62,33 @@ const struct psim_command psim_commands[] = {
      .detail = "NAME is a catalogue name, an alias of a device, or a file.",
      .examples = "  petrasim show device A100\n  petrasim show model revnet18 --input 3x32x32\n"
                  "  petrasim show method petra\n",
-     .options = COMMON | PSIM_OPTION_BIT(INPUT) | PSIM_OPTION_BIT(CLASSES),
+     .options =
+         COMMON | PSIM_OPTION_BIT(INPUT) | PSIM_OPTION_BIT(CLASSES) | PSIM_OPTION_BIT(EXPANDED),
      .operands_min = 2,
      .operands_max = 2,
      .run = psim_command_show},
+    {.name = "import",
+     .operands = "KIND FILE",
+     .summary = "files of other tools to platforms, links and stages",
+     .detail =
+         "KIND is nvidia_smi_topo, nccl_topo or simgrid_xml (a platform comes out), nccl_tests (a\n"
+         "link) or layer_csv (the \"model\" of a scenario).  Faults are named by line and column,\n"
+         "and with one of them nothing comes out.",
+     .examples = "  petrasim import nvidia_smi_topo topo.txt --device A100 --out my-node.json\n"
+                 "  petrasim import layer_csv layers.csv\n",
+     .options = COMMON | PSIM_OPTION_BIT(DEVICE),
+     .operands_min = 2,
+     .operands_max = 2,
+     .run = psim_command_import},
+    {.name = "export",
+     .operands = "simgrid_xml PLATFORM",
+     .summary = "a platform file for SimGrid's own loader",
+     .detail = "PLATFORM is a file.  Every pair of devices gets the route that petrasim takes.",
+     .examples = "  petrasim export simgrid_xml platforms/clusters/18x-a100.json\n",
+     .options = COMMON,
+     .operands_min = 2,
+     .operands_max = 2,
+     .run = psim_command_export},
     {.name = NULL},
 };
 

@@ -29,4 +29,7 @@ enum psim_status psim_show_model(const struct psim_cli_values *, const char *, s
 enum psim_status psim_show_method(const struct psim_cli_values *, const char *, struct psim_text *,
                                   struct psim_diagnostics *);
 
+/** Appends a platform/1 file of the platform's hosts, switches and links. */
+void psim_expand_platform(struct psim_text *text, const struct psim_platform *platform);
+
 #endif

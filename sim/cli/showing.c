@@ -63,6 +63,43 @@ static void show_rates(struct psim_text *text, const struct psim_device *device)
     }
 }
 
+static void show_price(struct psim_text *text, const struct psim_price *price)
+{
+    char value[64];
+
+    if (!price->given)
+        return;
+    snprintf(value, sizeof value, "%.6g USD/h", price->usd_per_hour);
+    psim_text_printf(text, "  %-30s%-26s%-11s%s, %s\n", "/price", value,
+                     psim_tag_names[PSIM_TAG_PUBLISHED], price->date, price->source);
+}
+
+static void show_device(struct psim_text *text, const struct psim_device *device, const char *file)
+{
+    psim_text_printf(text, "%s (%s)\n", device->name, file);
+    number(text, device, "/memory", (double)device->memory_bytes / 1073741824.0, "GiB");
+    number(text, device, "/memory_bandwidth", device->memory_bandwidth_bytes_per_s / 1e9, "GB/s");
+    for (int p = 0; p < PSIM_PRECISIONS; p++) {
+        char pointer[64];
+
+        snprintf(pointer, sizeof pointer, "/peak/%s", psim_precision_names[p]);
+        if (!isnan(device->peak_flop_per_s[p]))
+            number(text, device, pointer, device->peak_flop_per_s[p] / 1e12, "TFLOP/s");
+    }
+    psim_text_printf(text,
+                     "  shares of peak / of bandwidth, launch, norm (docs/model.md eq. 1):\n");
+    show_rates(text, device);
+    number(text, device, "/concurrency_gain", device->concurrency_gain, "");
+    number(text, device, "/reserve/context", (double)device->reserve_context_bytes / 1048576.0,
+           "MiB");
+    number(text, device, "/reserve/workspace", (double)device->reserve_workspace_bytes / 1048576.0,
+           "MiB");
+    number(text, device, "/reserve/fragmentation", device->reserve_fragmentation, "");
+    number(text, device, "/power/idle", device->idle_w, "W");
+    number(text, device, "/power/busy", device->busy_w, "W");
+    show_price(text, &device->price);
+}
+
 enum psim_status psim_show_device(const struct psim_cli_values *values, const char *name,
                                   struct psim_text *text, struct psim_diagnostics *list)
 {
@@ -79,30 +116,8 @@ enum psim_status psim_show_device(const struct psim_cli_values *values, const ch
         psim_listing_fault(list, &err);
     else
         status = psim_device_read(file, &arena, &device, list);
-    if (status == PSIM_OK) {
-        psim_text_printf(text, "%s (%s)\n", device.name, base_name(file));
-        number(text, &device, "/memory", (double)device.memory_bytes / 1073741824.0, "GiB");
-        number(text, &device, "/memory_bandwidth", device.memory_bandwidth_bytes_per_s / 1e9,
-               "GB/s");
-        for (int p = 0; p < PSIM_PRECISIONS; p++) {
-            char pointer[64];
-
-            snprintf(pointer, sizeof pointer, "/peak/%s", psim_precision_names[p]);
-            if (!isnan(device.peak_flop_per_s[p]))
-                number(text, &device, pointer, device.peak_flop_per_s[p] / 1e12, "TFLOP/s");
-        }
-        psim_text_printf(text,
-                         "  shares of peak / of bandwidth, launch, norm (docs/model.md eq. 1):\n");
-        show_rates(text, &device);
-        number(text, &device, "/concurrency_gain", device.concurrency_gain, "");
-        number(text, &device, "/reserve/context", (double)device.reserve_context_bytes / 1048576.0,
-               "MiB");
-        number(text, &device, "/reserve/workspace",
-               (double)device.reserve_workspace_bytes / 1048576.0, "MiB");
-        number(text, &device, "/reserve/fragmentation", device.reserve_fragmentation, "");
-        number(text, &device, "/power/idle", device.idle_w, "W");
-        number(text, &device, "/power/busy", device.busy_w, "W");
-    }
+    if (status == PSIM_OK)
+        show_device(text, &device, base_name(file));
     psim_arena_release(&arena);
     return status;
 }
@@ -178,7 +193,9 @@ enum psim_status psim_show_platform(const struct psim_cli_values *values, const 
         status = PSIM_ERR_NOMEM;
     if (status == PSIM_OK)
         status = psim_platform_read(path.data, &catalogue, &platform, list);
-    if (status == PSIM_OK)
+    if (status == PSIM_OK && values->expanded)
+        psim_expand_platform(text, &platform);
+    else if (status == PSIM_OK)
         show_platform(text, &platform, path.data);
     psim_platform_release(&platform);
     psim_text_release(&path);

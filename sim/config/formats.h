@@ -32,6 +32,10 @@ const struct psim_device *psim_read_catalogue_device(struct psim_reader *reader,
 const struct psim_device *psim_read_device_file(struct psim_reader *reader,
                                                 const struct psim_node *path);
 
+/** The price of a device or node; leaves *out as it was when an error was reported. */
+void psim_read_price(struct psim_reader *reader, const struct psim_node *object,
+                     struct psim_price *out);
+
 /** With reader->arena NULL, texts go to the platform's own arena. */
 bool psim_read_platform(struct psim_reader *reader, const struct psim_node *root,
                         struct psim_platform *out);

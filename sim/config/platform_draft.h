@@ -2,8 +2,8 @@
  * @file sim/config/platform_draft.h
  * A platform while its file is being read: names taken so far and where they lead.
  *
- * Private to sim/config; shared by read_platform.c (free graphs, the whole) and read_nodes.c (short
- * forms).
+ * Private to sim/config; shared by read_platform.c (free graphs, the whole), read_nodes.c (short
+ * forms) and read_parameters.c (topologies of short forms).
  */
 #ifndef PSIM_CONFIG_PLATFORM_DRAFT_H
 #define PSIM_CONFIG_PLATFORM_DRAFT_H
@@ -23,8 +23,7 @@ struct psim_platform_draft {
     struct psim_name_set types;      /**< alias -> type, or PSIM_NAME_FAULTY */
     struct psim_name_set names;      /**< of vertices and links */
     const struct psim_node *network; /**< NULL: none */
-    double network_latency_s;
-    int nodes; /**< instances expanded so far */
+    int nodes;                       /**< instances expanded so far */
     int nodes_with_nics;
 };
 
@@ -37,5 +36,16 @@ bool psim_draft_take_name(struct psim_platform_draft *draft, const struct psim_n
 
 /** Expands the list under "nodes". */
 void psim_draft_read_nodes(struct psim_platform_draft *draft, const struct psim_node *list);
+
+/** Reads "network" and adds it between the NICs of the nodes, which have been read. */
+void psim_draft_read_network(struct psim_platform_draft *draft);
+
+/** The index of an object's "kind" in a NULL-ended list of names; -1 when a fault was reported. */
+int psim_read_kind(struct psim_reader *reader, const struct psim_node *object,
+                   const char *const *names);
+
+/** Reads the keys of a kind beside "kind" itself, each into the value of its parameter. */
+void psim_read_parameters(struct psim_reader *reader, const struct psim_node *object,
+                          const struct psim_parameter *parameters, struct psim_values *values);
 
 #endif

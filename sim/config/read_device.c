@@ -212,7 +212,7 @@ bool psim_read_device(struct psim_reader *reader, const struct psim_node *root,
 {
     const int faults = reader->faults;
     const struct psim_node *aliases = NULL, *peak = NULL, *cost = NULL, *reserve = NULL,
-                           *power = NULL, *sources = NULL;
+                           *power = NULL, *price = NULL, *sources = NULL;
     struct psim_device device = empty_device();
     const struct psim_field fields[] = {
         {.key = "name", .kind = PSIM_FIELD_TEXT, .required = true, .to.text = &device.name},
@@ -236,6 +236,7 @@ bool psim_read_device(struct psim_reader *reader, const struct psim_node *root,
          .to.real = &device.concurrency_gain},
         {.key = "reserve", .kind = PSIM_FIELD_OBJECT, .to.node = &reserve},
         {.key = "power", .kind = PSIM_FIELD_OBJECT, .to.node = &power},
+        {.key = "price", .kind = PSIM_FIELD_OBJECT, .to.node = &price},
         {.key = "sources", .kind = PSIM_FIELD_OBJECT, .to.node = &sources},
     };
 
@@ -250,6 +251,8 @@ bool psim_read_device(struct psim_reader *reader, const struct psim_node *root,
         read_reserve(reader, reserve, &device);
     if (power != NULL)
         read_power(reader, power, &device);
+    if (price != NULL)
+        psim_read_price(reader, price, &device.price);
     if (sources != NULL)
         read_sources(reader, root, sources, &device);
     if (!psim_reader_clean(reader, faults))

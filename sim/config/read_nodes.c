@@ -1,6 +1,7 @@
 /*
  * The short forms of platform/1: nodes with an interconnect and NICs, and the network between them.
  */
+#include "sim/config/formats.h"
 #include "sim/config/platform_draft.h"
 
 #include "sim/base/text.h"
@@ -10,7 +11,7 @@
 #define NODE_LIMIT        65536
 #define NODE_DEVICE_LIMIT 1024
 #define NIC_LIMIT         1024
-#define INTERCONNECTS     32
+#define KINDS             32 /* of interconnects, of networks */
 
 static void read_devices(struct psim_platform_draft *draft, const struct psim_node *list,
                          struct psim_node_spec *spec)
@@ -48,77 +49,21 @@ static void read_devices(struct psim_platform_draft *draft, const struct psim_no
     spec->device_types = types;
 }
 
-/* Where a key that only some kinds of interconnect have is read to; false: not such a key. */
-static bool extra_field(const char *key, struct psim_interconnect_spec *spec, int64_t *per_switch,
-                        struct psim_field *out)
-{
-    if (strcmp(key, "per_switch") == 0)
-        *out = (struct psim_field){.kind = PSIM_FIELD_COUNT,
-                                   .minimum = 1,
-                                   .maximum = NODE_DEVICE_LIMIT,
-                                   .to.count = per_switch};
-    else if (strcmp(key, "uplink_bandwidth") == 0)
-        *out = (struct psim_field){.kind = PSIM_FIELD_QUANTITY,
-                                   .positive = true,
-                                   .dimension = PSIM_DIMENSION_BYTES_PER_S,
-                                   .to.real = &spec->uplink_bandwidth_bytes_per_s};
-    else if (strcmp(key, "peer_to_peer") == 0)
-        *out = (struct psim_field){.kind = PSIM_FIELD_BOOL, .to.flag = &spec->peer_to_peer};
-    else
-        return false;
-    out->key = key;
-    return true;
-}
-
-/* The kind alone, because it decides which keys there are; NULL when it was reported. */
-static const struct psim_interconnect *read_kind(struct psim_reader *reader,
-                                                 const struct psim_node *object)
-{
-    const char *names[INTERCONNECTS + 1] = {NULL};
-    int choice = 0;
-    const struct psim_field field = {
-        .key = "kind", .kind = PSIM_FIELD_CHOICE, .names = names, .to.choice = &choice};
-
-    for (size_t i = 0; psim_interconnect_table[i] != NULL; i++) {
-        PSIM_ASSERT(i < INTERCONNECTS);
-        names[i] = psim_interconnect_table[i]->name;
-    }
-    return psim_read_member(reader, object, &field) ? psim_interconnect_table[choice] : NULL;
-}
-
 static void read_interconnect(struct psim_reader *reader, const struct psim_node *object,
                               struct psim_node_spec *out)
 {
-    struct psim_interconnect_spec *spec = &out->interconnect_spec;
-    const struct psim_interconnect *interconnect = read_kind(reader, object);
-    const struct psim_node *kind;
-    int64_t per_switch = 0;
-    struct psim_field fields[16] = {
-        {.key = "kind", .kind = PSIM_FIELD_NODE, .to.node = &kind},
-        {.key = "bandwidth",
-         .kind = PSIM_FIELD_QUANTITY,
-         .required = true,
-         .positive = true,
-         .dimension = PSIM_DIMENSION_BYTES_PER_S,
-         .to.real = &spec->bandwidth_bytes_per_s},
-        {.key = "latency",
-         .kind = PSIM_FIELD_QUANTITY,
-         .dimension = PSIM_DIMENSION_SECONDS,
-         .to.real = &spec->latency_s},
-    };
-    size_t count = 3;
+    const char *names[KINDS + 1] = {NULL};
+    int kind;
 
-    spec->peer_to_peer = true;
-    if (interconnect == NULL)
-        return; /* which keys belong here is not known */
-    for (size_t i = 0; interconnect->keys != NULL && interconnect->keys[i] != NULL; i++) {
-        PSIM_ASSERT(count < PSIM_FIELD_COUNT(fields));
-        if (!extra_field(interconnect->keys[i], spec, &per_switch, &fields[count++]))
-            psim_bug("an interconnect has a key that no one reads");
+    for (size_t i = 0; psim_interconnect_table[i] != NULL; i++) {
+        PSIM_ASSERT(i < KINDS);
+        names[i] = psim_interconnect_table[i]->name;
     }
-    psim_read_object(reader, object, fields, count);
-    spec->per_switch = (int)per_switch;
-    out->interconnect = interconnect;
+    kind = psim_read_kind(reader, object, names);
+    if (kind < 0)
+        return; /* which keys belong here is not known */
+    out->interconnect = psim_interconnect_table[kind];
+    psim_read_parameters(reader, object, out->interconnect->parameters, &out->interconnect_values);
 }
 
 static void read_nics(struct psim_reader *reader, const struct psim_node *object,
@@ -161,10 +106,11 @@ static bool take_added_names(struct psim_platform_draft *draft, const struct psi
     return free;
 }
 
-/* Adds the instances of one entry; `nics` has room for the NICs of all. */
-static bool expand_instances(struct psim_platform_draft *draft, const struct psim_node *entry,
-                             const struct psim_node_spec *spec, int count, int *nics)
+static void expand_instances(struct psim_platform_draft *draft, const struct psim_node *entry,
+                             const struct psim_node_spec *spec, int count)
 {
+    const struct psim_node *interconnect = psim_node_member(entry, "interconnect");
+
     for (int i = 0; i < count; i++) {
         const int vertices = draft->platform->vertex_count, links = draft->platform->link_count;
         struct psim_error err = PSIM_ERROR_INIT;
@@ -174,62 +120,52 @@ static bool expand_instances(struct psim_platform_draft *draft, const struct psi
                                    : psim_arena_printf(draft->reader->arena, "%s%d", spec->name, i);
         if (instance.name == NULL) {
             psim_reader_out_of_memory(draft->reader);
-            return false;
+            return;
         }
-        if (psim_platform_add_node(draft->platform, draft->nodes++, &instance,
-                                   nics + (size_t)i * (size_t)spec->nics, &err) != PSIM_OK) {
-            psim_reader_refuse(draft->reader, entry, &err);
-            return false;
+        if (psim_platform_add_node(draft->platform, draft->nodes++, &instance, &err) != PSIM_OK) {
+            psim_reader_refuse(draft->reader, interconnect != NULL ? interconnect : entry, &err);
+            return;
         }
         if (!take_added_names(draft, entry, vertices, links))
-            return false;
+            return;
     }
-    return true;
-}
-
-static void join_network(struct psim_platform_draft *draft, const struct psim_node_spec *spec,
-                         const int *nics, int count)
-{
-    const int vertices = draft->platform->vertex_count, links = draft->platform->link_count;
-    struct psim_error err = PSIM_ERROR_INIT;
-
-    if (psim_platform_add_network_switch(draft->platform, nics, count,
-                                         spec->nic_bandwidth_bytes_per_s, spec->nic_latency_s,
-                                         draft->network_latency_s, &err) != PSIM_OK)
-        psim_reader_refuse(draft->reader, draft->network, &err);
-    else
-        (void)take_added_names(draft, draft->network, vertices, links);
 }
 
 static void expand_node(struct psim_platform_draft *draft, const struct psim_node *entry,
                         const struct psim_node_spec *spec, int count)
 {
-    const size_t nics = (size_t)spec->nics * (size_t)count;
-    int *vertices;
-
     if (draft->platform->device_count + (int64_t)count * spec->devices > PSIM_PLATFORM_DEVICES) {
         psim_reader_error(draft->reader, entry, PSIM_ERR_RANGE, NULL,
                           "a platform can have at most %d devices", PSIM_PLATFORM_DEVICES);
         return;
     }
-    vertices = psim_alloc(nics, sizeof *vertices);
-    if (vertices == NULL) {
-        psim_reader_out_of_memory(draft->reader);
-        return;
-    }
-    if (expand_instances(draft, entry, spec, count, vertices) && draft->network != NULL && nics > 0)
-        join_network(draft, spec, vertices, (int)nics);
-    if (nics > 0)
+    expand_instances(draft, entry, spec, count);
+    if (spec->nics > 0)
         draft->nodes_with_nics += count;
-    psim_free(vertices);
+}
+
+/* Notes the price of the instances that are expanded next. */
+static void note_price(struct psim_platform_draft *draft, const struct psim_node *entry,
+                       const struct psim_price *price, int count)
+{
+    struct psim_error err = PSIM_ERROR_INIT;
+
+    for (int i = 0; price->given && i < count; i++) {
+        if (psim_platform_set_node_price(draft->platform, draft->nodes + i, price, &err) !=
+            PSIM_OK) {
+            psim_reader_refuse(draft->reader, entry, &err);
+            return;
+        }
+    }
 }
 
 static void read_node(struct psim_platform_draft *draft, const struct psim_node *entry)
 {
     struct psim_reader *reader = draft->reader;
     const int faults = reader->faults;
-    const struct psim_node *devices = NULL, *interconnect = NULL, *nics = NULL;
+    const struct psim_node *devices = NULL, *interconnect = NULL, *nics = NULL, *price = NULL;
     struct psim_node_spec spec = {0};
+    struct psim_price per_node = {0};
     int64_t count = 1;
     const struct psim_field fields[] = {
         {.key = "name", .kind = PSIM_FIELD_TEXT, .required = true, .to.text = &spec.name},
@@ -241,6 +177,7 @@ static void read_node(struct psim_platform_draft *draft, const struct psim_node 
         {.key = "devices", .kind = PSIM_FIELD_LIST, .required = true, .to.node = &devices},
         {.key = "interconnect", .kind = PSIM_FIELD_OBJECT, .to.node = &interconnect},
         {.key = "nics", .kind = PSIM_FIELD_OBJECT, .to.node = &nics},
+        {.key = "price", .kind = PSIM_FIELD_OBJECT, .to.node = &price},
     };
 
     psim_read_object(reader, entry, fields, PSIM_FIELD_COUNT(fields));
@@ -254,12 +191,43 @@ static void read_node(struct psim_platform_draft *draft, const struct psim_node 
                           spec.devices);
     if (nics != NULL)
         read_nics(reader, nics, &spec);
-    if (psim_reader_clean(reader, faults))
+    if (price != NULL)
+        psim_read_price(reader, price, &per_node);
+    if (psim_reader_clean(reader, faults)) {
+        note_price(draft, entry, &per_node, (int)count);
         expand_node(draft, entry, &spec, (int)count);
+    }
 }
 
 void psim_draft_read_nodes(struct psim_platform_draft *draft, const struct psim_node *list)
 {
     for (const struct psim_node *entry = list->first; entry != NULL; entry = entry->next)
         read_node(draft, entry);
+}
+
+void psim_draft_read_network(struct psim_platform_draft *draft)
+{
+    const int vertices = draft->platform->vertex_count, links = draft->platform->link_count;
+    const int faults = draft->reader->faults;
+    const char *names[KINDS + 1] = {NULL};
+    struct psim_error err = PSIM_ERROR_INIT;
+    struct psim_values values;
+    int kind;
+
+    for (size_t i = 0; psim_network_kind_table[i] != NULL; i++) {
+        PSIM_ASSERT(i < KINDS);
+        names[i] = psim_network_kind_table[i]->name;
+    }
+    kind = psim_read_kind(draft->reader, draft->network, names);
+    if (kind < 0)
+        return;
+    psim_read_parameters(draft->reader, draft->network, psim_network_kind_table[kind]->parameters,
+                         &values);
+    if (!psim_reader_clean(draft->reader, faults))
+        return;
+    if (psim_platform_add_network(draft->platform, psim_network_kind_table[kind], &values, &err) !=
+        PSIM_OK)
+        psim_reader_refuse(draft->reader, draft->network, &err);
+    else
+        (void)take_added_names(draft, draft->network, vertices, links);
 }

@@ -6,12 +6,12 @@
 #include "sim/base/text.h"
 #include "sim/config/platform_draft.h"
 
+#include <math.h>
 #include <string.h>
 
 #define SUGGESTION_LIMIT 4096 /* names compared to find what may be meant */
 
 static const char *const sharing_names[] = {"duplex", "shared", NULL};
-static const char *const network_kinds[] = {"switch", NULL};
 static const char *const route_kinds[] = {"shortest", NULL};
 
 /* Reports a name that is not known, with the nearest of those that are. */
@@ -77,8 +77,9 @@ bool psim_draft_take_name(struct psim_platform_draft *draft, const struct psim_n
     return false;
 }
 
-/* One entry of "devices": the device, from the catalogue or a file. */
-static const struct psim_device *read_type(struct psim_reader *reader, const struct psim_node *node)
+/* One entry of "devices": the device, from the catalogue or, as `*path` then says, a file. */
+static const struct psim_device *read_type(struct psim_reader *reader, const struct psim_node *node,
+                                           const char **path)
 {
     const struct psim_node *catalogue = NULL, *file = NULL;
     const struct psim_field fields[] = {
@@ -96,8 +97,10 @@ static const struct psim_device *read_type(struct psim_reader *reader, const str
     }
     if (psim_read_text(reader, catalogue != NULL ? catalogue : file) == NULL)
         return NULL;
-    return catalogue != NULL ? psim_read_catalogue_device(reader, catalogue)
-                             : psim_read_device_file(reader, file);
+    if (catalogue != NULL)
+        return psim_read_catalogue_device(reader, catalogue);
+    *path = psim_reader_resolve(reader, file);
+    return psim_read_device_file(reader, file);
 }
 
 static void read_types(struct psim_platform_draft *draft, const struct psim_node *object)
@@ -106,41 +109,26 @@ static void read_types(struct psim_platform_draft *draft, const struct psim_node
 
     for (const struct psim_node *node = object->first; node != NULL; node = node->next) {
         const struct psim_device *device;
+        const char *path = NULL;
         int type = PSIM_NAME_FAULTY;
 
         if (psim_key_is_ignored(node))
             continue;
-        device = read_type(draft->reader, node);
+        device = read_type(draft->reader, node, &path);
         if (device != NULL &&
             psim_platform_add_type(draft->platform, node->key, device, &type, &err) != PSIM_OK)
             psim_reader_refuse(draft->reader, node, &err);
+        if (type != PSIM_NAME_FAULTY)
+            draft->platform->types[type].file = path;
         if (psim_name_set_add(&draft->types, node->key, type) != PSIM_OK)
             psim_reader_out_of_memory(draft->reader);
     }
 }
 
-static void read_network(struct psim_platform_draft *draft, const struct psim_node *object)
-{
-    int kind = 0;
-    const struct psim_field fields[] = {
-        {.key = "kind",
-         .kind = PSIM_FIELD_CHOICE,
-         .required = true,
-         .names = network_kinds,
-         .to.choice = &kind},
-        {.key = "latency",
-         .kind = PSIM_FIELD_QUANTITY,
-         .dimension = PSIM_DIMENSION_SECONDS,
-         .to.real = &draft->network_latency_s},
-    };
-
-    psim_read_object(draft->reader, object, fields, PSIM_FIELD_COUNT(fields));
-    draft->network = object;
-}
-
-/* Adds a host (type >= 0), a switch (-1), or only its name when the host's device is faulty. */
-static void add_vertex(struct psim_platform_draft *draft, const struct psim_node *entry,
-                       const char *name, int type, bool faulty)
+/* Adds a host (type >= 0), a switch (-1), or only its name when the host's device is faulty.
+ * Returns the vertex, or PSIM_NAME_FAULTY. */
+static int add_vertex(struct psim_platform_draft *draft, const struct psim_node *entry,
+                      const char *name, int type, bool faulty)
 {
     const struct psim_node *at = psim_node_member(entry, "name");
     struct psim_error err = PSIM_ERROR_INIT;
@@ -149,13 +137,14 @@ static void add_vertex(struct psim_platform_draft *draft, const struct psim_node
     if (type >= 0 && draft->platform->device_count >= PSIM_PLATFORM_DEVICES) {
         psim_reader_error(draft->reader, entry, PSIM_ERR_RANGE, NULL,
                           "a platform can have at most %d devices", PSIM_PLATFORM_DEVICES);
-        return;
+        return vertex;
     }
     if (!psim_draft_take_name(draft, at, name, faulty ? vertex : draft->platform->vertex_count))
-        return;
+        return vertex;
     if (!faulty &&
         psim_platform_add_vertex(draft->platform, name, type, -1, &vertex, &err) != PSIM_OK)
         psim_reader_refuse(draft->reader, entry, &err);
+    return vertex;
 }
 
 static void read_hosts(struct psim_platform_draft *draft, const struct psim_node *list)
@@ -173,21 +162,26 @@ static void read_hosts(struct psim_platform_draft *draft, const struct psim_node
         if (device != NULL)
             type = psim_draft_type(draft, device);
         if (name != NULL)
-            add_vertex(draft, entry, name, type, type == PSIM_NAME_FAULTY);
+            (void)add_vertex(draft, entry, name, type, type == PSIM_NAME_FAULTY);
     }
-    draft->platform->hosts_forward = true;
 }
 
 static void read_switches(struct psim_platform_draft *draft, const struct psim_node *list)
 {
     for (const struct psim_node *entry = list->first; entry != NULL; entry = entry->next) {
         const char *name = NULL;
-        const struct psim_field field = {
-            .key = "name", .kind = PSIM_FIELD_TEXT, .required = true, .to.text = &name};
+        bool peering = true;
+        int vertex = PSIM_NAME_FAULTY;
+        const struct psim_field fields[] = {
+            {.key = "name", .kind = PSIM_FIELD_TEXT, .required = true, .to.text = &name},
+            {.key = "peering", .kind = PSIM_FIELD_BOOL, .to.flag = &peering},
+        };
 
-        psim_read_object(draft->reader, entry, &field, 1);
+        psim_read_object(draft->reader, entry, fields, PSIM_FIELD_COUNT(fields));
         if (name != NULL)
-            add_vertex(draft, entry, name, -1, false);
+            vertex = add_vertex(draft, entry, name, -1, false);
+        if (vertex >= 0 && !peering)
+            psim_platform_bar_peering(draft->platform, vertex);
     }
 }
 
@@ -226,10 +220,25 @@ static bool read_ends(struct psim_platform_draft *draft, const struct psim_node 
     return good;
 }
 
+/* A bandwidth, or the word for a connection that never limits. */
+static void read_bandwidth(struct psim_reader *reader, const struct psim_node *node,
+                           double *bandwidth_bytes_per_s)
+{
+    const struct psim_field field = {.kind = PSIM_FIELD_QUANTITY,
+                                     .positive = true,
+                                     .dimension = PSIM_DIMENSION_BYTES_PER_S,
+                                     .to.real = bandwidth_bytes_per_s};
+
+    if (node->type == PSIM_NODE_STRING && strcmp(node->value.string, "unlimited") == 0)
+        *bandwidth_bytes_per_s = INFINITY;
+    else
+        (void)psim_read_value(reader, node, &field);
+}
+
 static void read_link(struct psim_platform_draft *draft, const struct psim_node *entry)
 {
     const int faults = draft->reader->faults;
-    const struct psim_node *between = NULL;
+    const struct psim_node *between = NULL, *bandwidth = NULL;
     const char *name = NULL;
     double bandwidth_bytes_per_s = 0, latency_s = 0;
     int sharing = PSIM_DUPLEX, ends[2] = {0, 0};
@@ -237,12 +246,7 @@ static void read_link(struct psim_platform_draft *draft, const struct psim_node 
     const struct psim_field fields[] = {
         {.key = "name", .kind = PSIM_FIELD_TEXT, .required = true, .to.text = &name},
         {.key = "between", .kind = PSIM_FIELD_LIST, .required = true, .to.node = &between},
-        {.key = "bandwidth",
-         .kind = PSIM_FIELD_QUANTITY,
-         .required = true,
-         .positive = true,
-         .dimension = PSIM_DIMENSION_BYTES_PER_S,
-         .to.real = &bandwidth_bytes_per_s},
+        {.key = "bandwidth", .kind = PSIM_FIELD_NODE, .required = true, .to.node = &bandwidth},
         {.key = "latency",
          .kind = PSIM_FIELD_QUANTITY,
          .dimension = PSIM_DIMENSION_SECONDS,
@@ -254,6 +258,8 @@ static void read_link(struct psim_platform_draft *draft, const struct psim_node 
     };
 
     psim_read_object(draft->reader, entry, fields, PSIM_FIELD_COUNT(fields));
+    if (bandwidth != NULL)
+        read_bandwidth(draft->reader, bandwidth, &bandwidth_bytes_per_s);
     if (name != NULL)
         (void)psim_draft_take_name(draft, psim_node_member(entry, "name"), name, PSIM_NAME_LINK);
     if (between == NULL || !read_ends(draft, between, ends) ||
@@ -305,7 +311,7 @@ static void read_parts(struct psim_platform_draft *draft, const struct psim_node
 {
     struct psim_reader *reader = draft->reader;
     const int faults = reader->faults;
-    const struct psim_node *devices = NULL, *network = NULL, *links = NULL, *list;
+    const struct psim_node *devices = NULL, *links = NULL, *list;
     struct psim_error err = PSIM_ERROR_INIT;
     int64_t use = 0;
     int routes;
@@ -316,11 +322,12 @@ static void read_parts(struct psim_platform_draft *draft, const struct psim_node
          .to.text = &draft->platform->name},
         {.key = "devices", .kind = PSIM_FIELD_OBJECT, .required = true, .to.node = &devices},
         {.key = "nodes", .kind = PSIM_FIELD_LIST, .to.node = &list},
-        {.key = "network", .kind = PSIM_FIELD_OBJECT, .to.node = &network},
+        {.key = "network", .kind = PSIM_FIELD_OBJECT, .to.node = &draft->network},
         {.key = "hosts", .kind = PSIM_FIELD_LIST, .to.node = &list},
         {.key = "switches", .kind = PSIM_FIELD_LIST, .to.node = &list},
         {.key = "links", .kind = PSIM_FIELD_LIST, .to.node = &links},
         {.key = "routes", .kind = PSIM_FIELD_CHOICE, .names = route_kinds, .to.choice = &routes},
+        {.key = "relay", .kind = PSIM_FIELD_BOOL, .to.flag = &draft->platform->hosts_forward},
         {.key = "use",
          .kind = PSIM_FIELD_COUNT,
          .minimum = 1,
@@ -328,12 +335,13 @@ static void read_parts(struct psim_platform_draft *draft, const struct psim_node
          .to.count = &use},
     };
 
+    draft->platform->hosts_forward = psim_node_member(root, "hosts") != NULL;
     psim_read_object(reader, root, fields, PSIM_FIELD_COUNT(fields));
     if (devices != NULL)
         read_types(draft, devices);
-    if (network != NULL)
-        read_network(draft, network);
     read_vertices(draft, root);
+    if (draft->network != NULL)
+        psim_draft_read_network(draft);
     for (const struct psim_node *link = links == NULL ? NULL : links->first; link != NULL;
          link = link->next)
         read_link(draft, link);

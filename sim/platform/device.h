@@ -55,6 +55,14 @@ struct psim_source {
     const char *source;
 };
 
+/** What an hour costs, of one device or of one node. */
+struct psim_price {
+    bool given;          /**< false: not known, and the fields below are not set */
+    double usd_per_hour; /**< US dollars, >= 0 */
+    const char *date;    /**< when the price held, "2026-11-09" */
+    const char *source;
+};
+
 #define PSIM_ANY_PRECISION PSIM_PRECISIONS
 
 struct psim_device {
@@ -70,6 +78,7 @@ struct psim_device {
     int64_t reserve_workspace_bytes; /**< kernel library workspace */
     double reserve_fragmentation;    /**< share of the allocated bytes lost to the allocator */
     double idle_w, busy_w;           /**< NaN when not known */
+    struct psim_price price;         /**< of this device alone */
     const struct psim_source *sources;
     int source_count;
 };

@@ -1,5 +1,5 @@
 /*
- * Short forms: nodes of devices and NICs, and the switch between them.
+ * Short forms: nodes of devices and NICs, and what the networks between them have in common.
  *
  * A NIC is a vertex inside its node.  The way to it costs nothing, for a device's own link to the
  * inside of the node already bounds it where the two share wires; what a NIC can carry is on its
@@ -13,6 +13,8 @@
 #include <math.h>
 #include <string.h>
 
+#define NETWORK_LINKS (1 << 22)
+
 static enum psim_status check_node(const struct psim_node_spec *spec, struct psim_error *err)
 {
     if (spec->devices < 1)
@@ -25,7 +27,9 @@ static enum psim_status check_node(const struct psim_node_spec *spec, struct psi
         return psim_fail(err, PSIM_ERR_RANGE, "interconnect",
                          "node \"%s\" has %d devices and nothing between them", spec->name,
                          spec->devices);
-    return PSIM_OK;
+    return spec->interconnect == NULL
+               ? PSIM_OK
+               : psim_values_check(spec->interconnect->parameters, &spec->interconnect_values, err);
 }
 
 static enum psim_status add_devices(struct psim_platform *platform, int node,
@@ -51,15 +55,27 @@ static enum psim_status add_nics(struct psim_platform *platform, int node,
                                  const struct psim_node_spec *spec, int *nics,
                                  struct psim_error *err)
 {
-    for (int i = 0; i < spec->nics; i++) {
-        const enum psim_status status =
-            psim_platform_add_named(platform, -1, node, &nics[i], err, "%s.nic%d", spec->name, i);
+    struct psim_adjacency *graph = platform->adjacency;
+    enum psim_status status = PSIM_OK;
 
+    for (int i = 0; status == PSIM_OK && i < spec->nics; i++) {
+        status =
+            psim_platform_add_named(platform, -1, node, &nics[i], err, "%s.nic%d", spec->name, i);
         if (status != PSIM_OK)
-            return status;
-        platform->adjacency->passages[nics[i]].is_nic = true;
+            break;
+        graph->passages[nics[i]].is_nic = true;
+        status = psim_platform_add_port(
+            platform,
+            &(struct psim_port){.vertex = nics[i],
+                                .node = graph->nodes_with_nics,
+                                .nic = i,
+                                .bandwidth_bytes_per_s = spec->nic_bandwidth_bytes_per_s,
+                                .latency_s = spec->nic_latency_s},
+            err);
     }
-    return PSIM_OK;
+    if (spec->nics > 0)
+        graph->nodes_with_nics++;
+    return status;
 }
 
 /* Assigns every device its NIC and lays the ways between them. */
@@ -86,8 +102,7 @@ static enum psim_status join_nics(struct psim_platform *platform, const struct p
 }
 
 enum psim_status psim_platform_add_node(struct psim_platform *platform, int node,
-                                        const struct psim_node_spec *spec, int *nic_vertices,
-                                        struct psim_error *err)
+                                        const struct psim_node_spec *spec, struct psim_error *err)
 {
     int *devices = NULL, *attach = NULL, *nics = NULL;
     enum psim_status status = check_node(spec, err);
@@ -107,13 +122,11 @@ enum psim_status psim_platform_add_node(struct psim_platform *platform, int node
     memcpy(attach, devices, (size_t)spec->devices * sizeof *attach);
     if (spec->interconnect != NULL)
         status = spec->interconnect->expand(platform, spec->name, node, devices, spec->devices,
-                                            &spec->interconnect_spec, attach, err);
+                                            &spec->interconnect_values, attach, err);
     if (status == PSIM_OK)
         status = add_nics(platform, node, spec, nics, err);
     if (status == PSIM_OK)
         status = join_nics(platform, spec, devices, attach, nics, err);
-    if (status == PSIM_OK && spec->nics > 0)
-        memcpy(nic_vertices, nics, (size_t)spec->nics * sizeof *nics);
 out:
     psim_free(devices);
     psim_free(attach);
@@ -121,21 +134,73 @@ out:
     return status;
 }
 
-enum psim_status psim_platform_add_network_switch(struct psim_platform *platform,
-                                                  const int *nic_vertices, int count,
-                                                  double nic_bandwidth_bytes_per_s,
-                                                  double nic_latency_s, double network_latency_s,
-                                                  struct psim_error *err)
+enum psim_status psim_platform_add_network(struct psim_platform *platform,
+                                           const struct psim_network_kind *kind,
+                                           const struct psim_values *values, struct psim_error *err)
 {
-    struct psim_adjacency *graph = platform->adjacency;
+    const struct psim_adjacency *graph = platform->adjacency;
+    const enum psim_status status = psim_values_check(kind->parameters, values, err);
+
+    if (status != PSIM_OK || graph->port_count == 0)
+        return status;
+    return kind->expand(platform, graph->ports, graph->port_count, values, err);
+}
+
+enum psim_status psim_network_add_switches(struct psim_platform *platform, const char *prefix,
+                                           int count, int *vertices, struct psim_error *err)
+{
     enum psim_status status = PSIM_OK;
 
-    if (graph->network < 0)
-        status = psim_platform_add_vertex(platform, "network", -1, -1, &graph->network, err);
     for (int i = 0; status == PSIM_OK && i < count; i++)
-        status =
-            psim_platform_join(platform, nic_vertices[i], graph->network, nic_bandwidth_bytes_per_s,
-                               nic_latency_s + network_latency_s / 2.0, err, "%s.port",
-                               platform->vertices[nic_vertices[i]].name);
+        status = psim_platform_add_named(platform, -1, -1, &vertices[i], err, "%s%d", prefix, i);
     return status;
+}
+
+enum psim_status psim_network_join_port(struct psim_platform *platform,
+                                        const struct psim_port *port, int vertex, double latency_s,
+                                        struct psim_error *err)
+{
+    struct psim_passage *passages = platform->adjacency->passages;
+
+    passages[port->vertex].zone = passages[vertex].zone;
+    passages[port->vertex].order = passages[vertex].ports++;
+    return psim_platform_join(platform, port->vertex, vertex, port->bandwidth_bytes_per_s,
+                              port->latency_s + latency_s, err, "%s.port",
+                              platform->vertices[port->vertex].name);
+}
+
+enum psim_status psim_network_check_links(long long links, struct psim_error *err)
+{
+    if (links <= NETWORK_LINKS)
+        return PSIM_OK;
+    return psim_fail(err, PSIM_ERR_RANGE, "network",
+                     "would have %lld links between its switches; at most %d are possible", links,
+                     NETWORK_LINKS);
+}
+
+double psim_network_port_bandwidth(const struct psim_port *ports, int count)
+{
+    double largest = 0.0;
+
+    for (int i = 0; i < count; i++)
+        largest = fmax(largest, ports[i].bandwidth_bytes_per_s);
+    return largest;
+}
+
+const struct psim_interconnect *psim_interconnect_find(const char *name)
+{
+    for (int i = 0; psim_interconnect_table[i] != NULL; i++) {
+        if (strcmp(psim_interconnect_table[i]->name, name) == 0)
+            return psim_interconnect_table[i];
+    }
+    return NULL;
+}
+
+const struct psim_network_kind *psim_network_kind_find(const char *name)
+{
+    for (int i = 0; psim_network_kind_table[i] != NULL; i++) {
+        if (strcmp(psim_network_kind_table[i]->name, name) == 0)
+            return psim_network_kind_table[i];
+    }
+    return NULL;
 }

@@ -26,7 +26,6 @@ enum psim_status psim_platform_init(struct psim_platform *platform, const char *
         psim_platform_release(&made);
         return no_memory(err);
     }
-    made.adjacency->network = -1;
     *platform = made;
     return PSIM_OK;
 }
@@ -35,6 +34,7 @@ void psim_platform_release(struct psim_platform *platform)
 {
     if (platform->adjacency != NULL) {
         psim_free(platform->adjacency->passages);
+        psim_free(platform->adjacency->ports);
         psim_free(platform->adjacency->edges);
         psim_free(platform->adjacency->first);
         psim_free(platform->adjacency);
@@ -137,7 +137,8 @@ enum psim_status psim_platform_add_vertex(struct psim_platform *platform, const 
         platform->devices[platform->device_count++] = platform->vertex_count;
     platform->vertices[platform->vertex_count] =
         (struct psim_vertex){.name = copy, .device_type = device_type, .node = node};
-    platform->adjacency->passages[platform->vertex_count] = (struct psim_passage){.nic = -1};
+    platform->adjacency->passages[platform->vertex_count] =
+        (struct psim_passage){.nic = -1, .zone = -1};
     *vertex = platform->vertex_count++;
     return PSIM_OK;
 }
@@ -171,6 +172,33 @@ enum psim_status psim_platform_add_link(struct psim_platform *platform, const ch
                            .latency_s = latency_s,
                            .sharing = sharing};
     return PSIM_OK;
+}
+
+enum psim_status psim_platform_add_port(struct psim_platform *platform,
+                                        const struct psim_port *port, struct psim_error *err)
+{
+    struct psim_adjacency *graph = platform->adjacency;
+    void *ports =
+        with_room(graph->ports, graph->port_count, &graph->port_capacity, sizeof *graph->ports);
+
+    if (ports == NULL)
+        return no_memory(err);
+    graph->ports = ports;
+    graph->ports[graph->port_count++] = *port;
+    return PSIM_OK;
+}
+
+void psim_platform_bar_peering(struct psim_platform *platform, int vertex)
+{
+    PSIM_ASSERT(vertex >= 0 && vertex < platform->vertex_count);
+    platform->adjacency->passages[vertex].no_peering = true;
+}
+
+bool psim_platform_peering_is_barred(const struct psim_platform *platform, int vertex)
+{
+    const struct psim_passage *passage = &platform->adjacency->passages[vertex];
+
+    return passage->no_peering || passage->is_nic;
 }
 
 /* A name cut short could be another's, so too long a one is refused. */

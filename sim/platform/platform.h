@@ -14,6 +14,7 @@
 #include "sim/base/memory.h"
 #include "sim/base/status.h"
 #include "sim/platform/device.h"
+#include "sim/platform/parameter.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -40,6 +41,7 @@ struct psim_link {
 
 struct psim_device_type {
     const char *alias; /**< the key under "devices" in the platform file */
+    const char *file;  /**< of the device; NULL: in the catalogue, by the device's name */
     struct psim_device device;
 };
 
@@ -52,9 +54,10 @@ struct psim_platform {
     int vertex_count;
     struct psim_link *links;
     int link_count;
-    int *devices;       /**< vertices that hold a device, in file order */
-    int device_count;   /**< the first `use` of them where the file says so */
-    bool hosts_forward; /**< messages may pass through a device (free graphs) */
+    int *devices;                         /**< vertices that hold a device, in file order */
+    int device_count;                     /**< the first `use` of them where the file says so */
+    bool hosts_forward;                   /**< messages may pass through a device (free graphs) */
+    struct psim_node_prices *node_prices; /**< see psim_platform_node_price */
     /* What follows is private to sim/platform. */
     struct psim_adjacency *adjacency;
 };
@@ -74,8 +77,12 @@ struct psim_route {
 };
 
 /**
- * Least latency, then fewest links, then lowest link numbers; inside a node of a short form a
- * message never leaves it, and there it never passes through another device.
+ * Least latency, then fewest links.  Among equals the destination decides, as in a fabric with
+ * destination-based routing (D-mod-K): ways to different NICs of one switch, or to different
+ * devices of a free graph, are spread evenly over the links, and a way is the same every time.
+ *
+ * Inside a node of a short form a message never leaves it and never passes through another device,
+ * and devices with a link of their own use it.
  *
  * @param from, to  indices into platform->devices; different
  * @return PSIM_OK; PSIM_ERR_NOTFOUND when no path exists; PSIM_ERR_NOMEM
@@ -97,6 +104,7 @@ int psim_platform_find_device(const struct psim_platform *platform, const char *
  */
 enum psim_status psim_platform_init(struct psim_platform *platform, const char *name,
                                     struct psim_error *err) PSIM_CHECKED;
+/** The type's `file` is NULL; a reader that knows better sets it. */
 enum psim_status psim_platform_add_type(struct psim_platform *platform, const char *alias,
                                         const struct psim_device *device, int *type,
                                         struct psim_error *err) PSIM_CHECKED;
@@ -107,62 +115,89 @@ enum psim_status psim_platform_add_link(struct psim_platform *platform, const ch
                                         int to, double bandwidth_bytes_per_s, double latency_s,
                                         enum psim_sharing sharing,
                                         struct psim_error *err) PSIM_CHECKED;
+/** Messages do not pass a vertex from one device straight to another. */
+void psim_platform_bar_peering(struct psim_platform *platform, int vertex);
+/** True of a vertex that was barred so, and of a NIC. */
+bool psim_platform_peering_is_barred(const struct psim_platform *platform, int vertex);
 enum psim_status psim_platform_finish(struct psim_platform *platform, int use,
                                       struct psim_error *err) PSIM_CHECKED;
 void psim_platform_release(struct psim_platform *platform);
 
 /*
- * Short forms.  One topology of a node's inside is one file of sim/platform/interconnect/, with
- * its `const struct psim_interconnect psim_interconnect_<file name>`.
+ * Short forms.  One topology is one file: of a node's inside in sim/platform/interconnect/, with
+ * its `const struct psim_interconnect psim_interconnect_<file name>`, and between nodes in
+ * sim/platform/network/, with its `const struct psim_network_kind psim_network_kind_<file name>`.
+ * Each has its own table of parameters (sim/platform/parameter.h), from which files are read.
  */
-struct psim_interconnect_spec {
-    double bandwidth_bytes_per_s; /**< per device */
-    double latency_s;             /**< device to device, one crossing */
-    /* pcie_tree only: */
-    int per_switch;                      /**< devices behind one PCIe switch */
-    double uplink_bandwidth_bytes_per_s; /**< of one PCIe switch to the root complex */
-    bool peer_to_peer; /**< false: traffic goes through the root complex even between
-                            devices of one PCIe switch */
-};
-
 struct psim_interconnect {
     const char *name; /**< as in files: "switch", "pcie_tree" */
     const char *summary;
-    const char *const *keys; /**< the keys it reads beside kind, bandwidth, latency; NULL-ended */
-    /** Adds what lies between the given device vertices of one node. `prefix` is the node's name.
-     *  attach[i] receives the vertex that device i's way to a NIC starts from. */
+    const struct psim_parameter *parameters;
+    /** Adds what lies between the given device vertices of one node; the values have been checked.
+     *  `prefix` is the node's name.  attach[i] receives the vertex that device i's way to a NIC
+     *  starts from; it comes in as the device itself. */
     enum psim_status (*expand)(struct psim_platform *platform, const char *prefix, int node,
-                               const int *devices, int count,
-                               const struct psim_interconnect_spec *spec, int *attach,
-                               struct psim_error *err);
+                               const int *devices, int count, const struct psim_values *values,
+                               int *attach, struct psim_error *err);
 };
 
 extern const struct psim_interconnect *const psim_interconnect_table[]; /* NULL at the end */
+
+/** The interconnect of a name as in files; NULL when there is none. */
+const struct psim_interconnect *psim_interconnect_find(const char *name);
 
 struct psim_node_spec {
     const char *name;        /**< of the instance: "node0" */
     const int *device_types; /**< [devices], in order */
     int devices;
     const struct psim_interconnect *interconnect; /**< NULL only where devices is 1 */
-    struct psim_interconnect_spec interconnect_spec;
-    int nics;                         /**< 0: no way out of the node */
-    double nic_bandwidth_bytes_per_s; /**< per NIC */
-    double nic_latency_s;             /**< of one crossing of a NIC */
+    struct psim_values interconnect_values;       /**< of the interconnect's parameters */
+    int nics;                                     /**< 0: no way out of the node */
+    double nic_bandwidth_bytes_per_s;             /**< per NIC */
+    double nic_latency_s;                         /**< of one crossing of a NIC */
 };
 
-/** Adds one node; device i uses NIC i * nics / devices.  Device names: <node>.gpu<i>.
- *  `nic_vertices` [nics] receives the vertices that the network connects. */
+/** Notes what an hour of one node costs; called once for a node.  Its texts are borrowed. */
+enum psim_status psim_platform_set_node_price(struct psim_platform *platform, int node,
+                                              const struct psim_price *price,
+                                              struct psim_error *err) PSIM_CHECKED;
+
+/** What an hour of a node (psim_vertex.node) costs, with all its devices; NULL: not known. */
+const struct psim_price *psim_platform_node_price(const struct psim_platform *platform, int node);
+
+/** Adds one node; device i uses NIC i * nics / devices.  Names: <node>.gpu<i>, <node>.nic<i>. */
 enum psim_status psim_platform_add_node(struct psim_platform *platform, int node,
-                                        const struct psim_node_spec *spec, int *nic_vertices,
+                                        const struct psim_node_spec *spec,
                                         struct psim_error *err) PSIM_CHECKED;
 
-/** Adds the switch between nodes, "network", and joins every NIC to it; the NIC's link carries
- *  bandwidth and latency of the NIC plus half of the network's latency.  Called again (nodes with
- *  other NICs), it joins them to the same switch. */
-enum psim_status psim_platform_add_network_switch(struct psim_platform *platform,
-                                                  const int *nic_vertices, int count,
-                                                  double nic_bandwidth_bytes_per_s,
-                                                  double nic_latency_s, double network_latency_s,
-                                                  struct psim_error *err) PSIM_CHECKED;
+/** A NIC as the network between nodes sees it. */
+struct psim_port {
+    int vertex;
+    int node; /**< number of its node among those that have NICs, from 0 */
+    int nic;  /**< its number inside the node: the rail */
+    double bandwidth_bytes_per_s, latency_s;
+};
+
+struct psim_network_kind {
+    const char *name; /**< as in files: "switch", "fat_tree" */
+    const char *summary;
+    const struct psim_parameter *parameters;
+    /** Adds what lies between the ports, of which there is one at least and which come node by
+     *  node; the values have been checked. */
+    enum psim_status (*expand)(struct psim_platform *platform, const struct psim_port *ports,
+                               int count, const struct psim_values *values, struct psim_error *err);
+};
+
+extern const struct psim_network_kind *const psim_network_kind_table[]; /* NULL at the end */
+
+/** The kind of network of a name as in files; NULL when there is none. */
+const struct psim_network_kind *psim_network_kind_find(const char *name);
+
+/** Adds the network between the NICs of all nodes added so far, none where there are no NICs;
+ *  called once, after the nodes. */
+enum psim_status psim_platform_add_network(struct psim_platform *platform,
+                                           const struct psim_network_kind *kind,
+                                           const struct psim_values *values,
+                                           struct psim_error *err) PSIM_CHECKED;
 
 #endif

@@ -95,31 +95,31 @@ static void must_be_ok(enum psim_status status)
 static struct psim_platform two_nodes(void)
 {
     const struct psim_device device = {.name = "test", .memory_bytes = INT64_C(1) << 40};
-    const struct psim_interconnect *inside = NULL;
+    const struct psim_interconnect *inside = psim_interconnect_find("switch");
+    const struct psim_network_kind *network = psim_network_kind_find("switch");
+    const struct psim_values no_latency = psim_values_default(network->parameters);
     struct psim_platform platform = {0};
-    int type, nics[2], types[2];
+    int type, types[2];
 
-    for (int i = 0; psim_interconnect_table[i] != NULL; i++) {
-        if (strcmp(psim_interconnect_table[i]->name, "switch") == 0)
-            inside = psim_interconnect_table[i];
-    }
     must_be_ok(psim_platform_init(&platform, "two nodes", NULL));
     must_be_ok(psim_platform_add_type(&platform, "gpu", &device, &type, NULL));
     types[0] = types[1] = type;
     for (int node = 0; node < 2; node++) {
-        const struct psim_node_spec spec = {
+        struct psim_node_spec spec = {
             .name = node == 0 ? "a" : "b",
             .device_types = types,
             .devices = 2,
             .interconnect = inside,
-            .interconnect_spec = {.bandwidth_bytes_per_s = 100e9},
+            .interconnect_values = psim_values_default(inside->parameters),
             .nics = 1,
             .nic_bandwidth_bytes_per_s = 1e9,
         };
 
-        must_be_ok(psim_platform_add_node(&platform, node, &spec, &nics[node], NULL));
+        psim_values_give(inside->parameters, &spec.interconnect_values, "bandwidth")->number =
+            100e9;
+        must_be_ok(psim_platform_add_node(&platform, node, &spec, NULL));
     }
-    must_be_ok(psim_platform_add_network_switch(&platform, nics, 2, 1e9, 0, 0, NULL));
+    must_be_ok(psim_platform_add_network(&platform, network, &no_latency, NULL));
     must_be_ok(psim_platform_finish(&platform, 0, NULL));
     return platform;
 }
@@ -128,29 +128,24 @@ static struct psim_platform two_nodes(void)
 static struct psim_platform pcie_tree(void)
 {
     const struct psim_device device = {.name = "test", .memory_bytes = INT64_C(1) << 40};
-    const struct psim_interconnect *tree = NULL;
+    const struct psim_interconnect *tree = psim_interconnect_find("pcie_tree");
+    struct psim_values values = psim_values_default(tree->parameters);
     struct psim_platform platform = {0};
     int type, types[4];
 
-    for (int i = 0; psim_interconnect_table[i] != NULL; i++) {
-        if (strcmp(psim_interconnect_table[i]->name, "pcie_tree") == 0)
-            tree = psim_interconnect_table[i];
-    }
+    psim_values_give(tree->parameters, &values, "bandwidth")->number = 1e9;
+    psim_values_give(tree->parameters, &values, "per_switch")->count = 2;
     must_be_ok(psim_platform_init(&platform, "pcie", NULL));
     must_be_ok(psim_platform_add_type(&platform, "gpu", &device, &type, NULL));
     for (int i = 0; i < 4; i++)
         types[i] = type;
-    must_be_ok(psim_platform_add_node(
-        &platform, 0,
-        &(struct psim_node_spec){.name = "n",
-                                 .device_types = types,
-                                 .devices = 4,
-                                 .interconnect = tree,
-                                 .interconnect_spec = {.bandwidth_bytes_per_s = 1e9,
-                                                       .per_switch = 2,
-                                                       .uplink_bandwidth_bytes_per_s = 1e9,
-                                                       .peer_to_peer = true}},
-        NULL, NULL));
+    must_be_ok(psim_platform_add_node(&platform, 0,
+                                      &(struct psim_node_spec){.name = "n",
+                                                               .device_types = types,
+                                                               .devices = 4,
+                                                               .interconnect = tree,
+                                                               .interconnect_values = values},
+                                      NULL));
     must_be_ok(psim_platform_finish(&platform, 0, NULL));
     return platform;
 }

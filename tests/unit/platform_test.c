@@ -1,5 +1,6 @@
 #include "sim/platform/platform.h"
 #include "tests/support/check.h"
+#include "tests/support/cluster.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -13,71 +14,32 @@
 
 static const struct psim_device some_device = {.name = "gpu", .memory_bytes = 1};
 
-static const struct psim_interconnect *interconnect(const char *name)
-{
-    for (int i = 0; psim_interconnect_table[i] != NULL; i++) {
-        if (strcmp(psim_interconnect_table[i]->name, name) == 0)
-            return psim_interconnect_table[i];
-    }
-    fail_msg("no interconnect \"%s\"", name);
-    return NULL;
-}
-
 /* --- building -------------------------------------------------------------------------------- */
 
-struct cluster_spec {
-    int nodes, devices, nics;
-    const char *interconnect;
-    struct psim_interconnect_spec inside;
-};
-
-static const struct psim_interconnect_spec fast_switch = {.bandwidth_bytes_per_s = GPU,
-                                                          .latency_s = GPU_US};
-
-/* Status of the whole building, for the test of failing allocations. */
-static enum psim_status build_cluster(struct psim_platform *platform,
-                                      const struct cluster_spec *spec, struct psim_error *err)
+/* Nodes behind one switch, if they have NICs at all. */
+static struct test_cluster cluster(int nodes, int devices, int nics, const char *interconnect,
+                                   const char *inside)
 {
-    const int types[16] = {0};
-    int nics[16], type;
-    enum psim_status status = psim_platform_init(platform, "cluster", err);
-
-    if (status != PSIM_OK)
-        return status;
-    status = psim_platform_add_type(platform, "gpu", &some_device, &type, err);
-    for (int i = 0; status == PSIM_OK && i < spec->nodes; i++) {
-        char name[16];
-        const struct psim_node_spec node = {
-            .name = name,
-            .device_types = types,
-            .devices = spec->devices,
-            .interconnect = spec->interconnect == NULL ? NULL : interconnect(spec->interconnect),
-            .interconnect_spec = spec->inside,
-            .nics = spec->nics,
-        };
-
-        snprintf(name, sizeof name, "node%d", i);
-        status = psim_platform_add_node(platform, i, &node, nics, err);
-        if (status == PSIM_OK && spec->nics > 0)
-            status = psim_platform_add_network_switch(platform, nics, spec->nics, NIC, NIC_US,
-                                                      NETWORK_US, err);
-    }
-    if (status == PSIM_OK)
-        status = psim_platform_finish(platform, 0, err);
-    if (status != PSIM_OK)
-        psim_platform_release(platform);
-    return status;
+    return (struct test_cluster){.nodes = nodes,
+                                 .devices = devices,
+                                 .nics = nics,
+                                 .interconnect = interconnect,
+                                 .inside = inside,
+                                 .network = "switch",
+                                 .between = "latency=1e-6",
+                                 .nic_bandwidth_bytes_per_s = NIC,
+                                 .nic_latency_s = NIC_US};
 }
 
-static struct psim_platform make_cluster(const struct cluster_spec spec)
+static struct psim_platform make_cluster(int nodes, int devices, int nics, const char *interconnect,
+                                         const char *inside)
 {
-    struct psim_platform platform;
-    struct psim_error err = PSIM_ERROR_INIT;
+    const struct test_cluster made = cluster(nodes, devices, nics, interconnect, inside);
 
-    if (build_cluster(&platform, &spec, &err) != PSIM_OK)
-        fail_msg("%s: %s", err.where, err.message);
-    return platform;
+    return test_cluster_make(&made);
 }
+
+static const char fast_switch[] = "bandwidth=300e9 latency=2e-6";
 
 /* A free graph: hosts a, b, ... first, then switches s, t, ... */
 static struct psim_platform make_graph(int hosts, int switches)
@@ -122,43 +84,11 @@ static void finish(struct psim_platform *platform)
     assert_int_equal(psim_platform_finish(platform, 0, NULL), PSIM_OK);
 }
 
-/* "+node0.gpu0.port -node0.gpu1.port": the links in order, - where crossed against from -> to. */
-static void route_text(const struct psim_platform *platform, const struct psim_route *route,
-                       char *text, size_t size)
-{
-    size_t length = 0;
-
-    text[0] = '\0';
-    for (int i = 0; i < route->hop_count; i++)
-        length += (size_t)snprintf(text + length, size - length, "%s%c%s", i == 0 ? "" : " ",
-                                   route->hops[i].forward ? '+' : '-',
-                                   platform->links[route->hops[i].link].name);
-}
-
-static void check_route(const struct psim_platform *platform, const char *from, const char *to,
-                        const char *links, double latency_s, double bandwidth_bytes_per_s)
-{
-    struct psim_route route;
-    struct psim_error err = PSIM_ERROR_INIT;
-    char text[1024];
-
-    if (psim_platform_route(platform, psim_platform_find_device(platform, from),
-                            psim_platform_find_device(platform, to), &route, &err) != PSIM_OK)
-        fail_msg("%s: %s", err.where, err.message);
-    route_text(platform, &route, text, sizeof text);
-    assert_string_equal(text, links);
-    check_near(route.latency_s, latency_s, 1e-12);
-    check_near(route.bandwidth_bytes_per_s, bandwidth_bytes_per_s, 0.0);
-    psim_route_release(&route);
-    assert_null(route.hops);
-}
-
 /* --- short forms ----------------------------------------------------------------------------- */
 
 static void switch_node_is_crossed_over_two_ports(void **state)
 {
-    struct psim_platform platform =
-        make_cluster((struct cluster_spec){1, 8, 0, "switch", fast_switch});
+    struct psim_platform platform = make_cluster(1, 8, 0, "switch", fast_switch);
 
     (void)state;
     assert_int_equal(platform.device_count, 8);
@@ -168,117 +98,105 @@ static void switch_node_is_crossed_over_two_ports(void **state)
     assert_int_equal(psim_platform_find_device(&platform, "node0.gpu3"), 3);
     assert_int_equal(psim_platform_find_device(&platform, "node0.switch"), -1);
     assert_ptr_equal(psim_platform_device(&platform, 3), &platform.types[0].device);
-    check_route(&platform, "node0.gpu0", "node0.gpu7", "+node0.gpu0.port -node0.gpu7.port", GPU_US,
-                GPU);
+    test_check_route(&platform, "node0.gpu0", "node0.gpu7", "+node0.gpu0.port -node0.gpu7.port",
+                     GPU_US, GPU);
     psim_platform_release(&platform);
 }
 
 static void nodes_are_crossed_over_the_nics_of_both_devices(void **state)
 {
-    struct psim_platform platform =
-        make_cluster((struct cluster_spec){3, 8, 8, "switch", fast_switch});
+    struct psim_platform platform = make_cluster(3, 8, 8, "switch", fast_switch);
 
     (void)state;
-    check_route(&platform, "node0.gpu3", "node2.gpu5",
-                "+node0.gpu3.nic3 +node0.nic3.port -node2.nic5.port -node2.gpu5.nic5",
-                2 * NIC_US + NETWORK_US, NIC);
+    test_check_route(&platform, "node0.gpu3", "node2.gpu5",
+                     "+node0.gpu3.nic3 +node0.nic3.port -node2.nic5.port -node2.gpu5.nic5",
+                     2 * NIC_US + NETWORK_US, NIC);
     psim_platform_release(&platform);
 }
 
 static void devices_share_nics_in_equal_parts(void **state)
 {
-    struct psim_platform platform =
-        make_cluster((struct cluster_spec){2, 8, 2, "switch", fast_switch});
+    struct psim_platform platform = make_cluster(2, 8, 2, "switch", fast_switch);
 
     (void)state;
-    check_route(&platform, "node0.gpu3", "node1.gpu4",
-                "+node0.gpu3.nic0 +node0.nic0.port -node1.nic1.port -node1.gpu4.nic1",
-                2 * NIC_US + NETWORK_US, NIC);
+    test_check_route(&platform, "node0.gpu3", "node1.gpu4",
+                     "+node0.gpu3.nic0 +node0.nic0.port -node1.nic1.port -node1.gpu4.nic1",
+                     2 * NIC_US + NETWORK_US, NIC);
     psim_platform_release(&platform);
 }
 
 /* The connection to a NIC costs nothing, so a search that let it through would take it. */
 static void message_inside_a_node_does_not_pass_a_nic(void **state)
 {
-    struct psim_platform platform =
-        make_cluster((struct cluster_spec){2, 4, 1, "switch", fast_switch});
+    struct psim_platform platform = make_cluster(2, 4, 1, "switch", fast_switch);
 
     (void)state;
-    check_route(&platform, "node1.gpu0", "node1.gpu1", "+node1.gpu0.port -node1.gpu1.port", GPU_US,
-                GPU);
+    test_check_route(&platform, "node1.gpu0", "node1.gpu1", "+node1.gpu0.port -node1.gpu1.port",
+                     GPU_US, GPU);
     psim_platform_release(&platform);
 }
 
 static void single_device_node_needs_no_interconnect(void **state)
 {
-    struct psim_platform platform =
-        make_cluster((struct cluster_spec){.nodes = 2, .devices = 1, .nics = 1});
+    struct psim_platform platform = make_cluster(2, 1, 1, NULL, NULL);
 
     (void)state;
-    check_route(&platform, "node0.gpu0", "node1.gpu0",
-                "+node0.gpu0.nic0 +node0.nic0.port -node1.nic0.port -node1.gpu0.nic0",
-                2 * NIC_US + NETWORK_US, NIC);
+    test_check_route(&platform, "node0.gpu0", "node1.gpu0",
+                     "+node0.gpu0.nic0 +node0.nic0.port -node1.nic0.port -node1.gpu0.nic0",
+                     2 * NIC_US + NETWORK_US, NIC);
     psim_platform_release(&platform);
 }
 
-static const struct psim_interconnect_spec tree = {.bandwidth_bytes_per_s = 12e9,
-                                                   .latency_s = GPU_US,
-                                                   .uplink_bandwidth_bytes_per_s = 6e9,
-                                                   .peer_to_peer = true};
+static const char tree[] = "bandwidth=12e9 latency=2e-6 uplink_bandwidth=6e9";
 
 static void pcie_tree_crosses_uplinks_only_between_switches(void **state)
 {
-    struct psim_platform platform = make_cluster((struct cluster_spec){1, 8, 0, "pcie_tree", tree});
+    struct psim_platform platform = make_cluster(1, 8, 0, "pcie_tree", tree);
 
     (void)state;
-    check_route(&platform, "node0.gpu4", "node0.gpu7", "+node0.gpu4.port -node0.gpu7.port", GPU_US,
-                12e9);
-    check_route(&platform, "node0.gpu0", "node0.gpu7",
-                "+node0.gpu0.port +node0.pcie0.uplink -node0.pcie1.uplink -node0.gpu7.port",
-                2 * GPU_US, 6e9);
+    test_check_route(&platform, "node0.gpu4", "node0.gpu7", "+node0.gpu4.port -node0.gpu7.port",
+                     GPU_US, 12e9);
+    test_check_route(&platform, "node0.gpu0", "node0.gpu7",
+                     "+node0.gpu0.port +node0.pcie0.uplink -node0.pcie1.uplink -node0.gpu7.port",
+                     2 * GPU_US, 6e9);
     psim_platform_release(&platform);
 }
 
 static void pcie_tree_without_peering_goes_up_and_down_again(void **state)
 {
-    struct psim_interconnect_spec inside = tree;
-    struct psim_platform platform;
+    struct psim_platform platform = make_cluster(
+        2, 4, 4, "pcie_tree", "bandwidth=12e9 latency=2e-6 per_switch=2 peer_to_peer=0");
 
     (void)state;
-    inside.peer_to_peer = false;
-    inside.per_switch = 2;
-    inside.uplink_bandwidth_bytes_per_s = 0.0;
-    platform = make_cluster((struct cluster_spec){2, 4, 4, "pcie_tree", inside});
-    check_route(&platform, "node0.gpu0", "node0.gpu1",
-                "+node0.gpu0.port +node0.pcie0.uplink -node0.pcie0.uplink -node0.gpu1.port",
-                2 * GPU_US, 12e9);
-    check_route(&platform, "node0.gpu1", "node0.gpu2",
-                "+node0.gpu1.port +node0.pcie0.uplink -node0.pcie1.uplink -node0.gpu2.port",
-                2 * GPU_US, 12e9);
-    check_route(&platform, "node0.gpu1", "node1.gpu3",
-                "+node0.gpu1.port +node0.pcie0.uplink +node0.gpu1.nic1 +node0.nic1.port "
-                "-node1.nic3.port -node1.gpu3.nic3 -node1.pcie1.uplink -node1.gpu3.port",
-                2 * NIC_US + NETWORK_US + 2 * GPU_US, 12e9);
+    test_check_route(&platform, "node0.gpu0", "node0.gpu1",
+                     "+node0.gpu0.port +node0.pcie0.uplink -node0.pcie0.uplink -node0.gpu1.port",
+                     2 * GPU_US, 12e9);
+    test_check_route(&platform, "node0.gpu1", "node0.gpu2",
+                     "+node0.gpu1.port +node0.pcie0.uplink -node0.pcie1.uplink -node0.gpu2.port",
+                     2 * GPU_US, 12e9);
+    test_check_route(&platform, "node0.gpu1", "node1.gpu3",
+                     "+node0.gpu1.port +node0.pcie0.uplink +node0.gpu1.nic1 +node0.nic1.port "
+                     "-node1.nic3.port -node1.gpu3.nic3 -node1.pcie1.uplink -node1.gpu3.port",
+                     2 * NIC_US + NETWORK_US + 2 * GPU_US, 12e9);
     psim_platform_release(&platform);
 }
 
 /* One NIC sits behind one PCIe switch; devices of the other reach it through the root complex. */
 static void shared_nic_of_a_pcie_tree_loads_the_uplinks(void **state)
 {
-    struct psim_platform platform = make_cluster((struct cluster_spec){2, 8, 1, "pcie_tree", tree});
+    struct psim_platform platform = make_cluster(2, 8, 1, "pcie_tree", tree);
 
     (void)state;
-    check_route(&platform, "node0.gpu3", "node1.gpu4",
-                "+node0.gpu3.port +node0.gpu0.nic0 +node0.nic0.port -node1.nic0.port "
-                "-node1.gpu0.nic0 +node1.pcie0.uplink -node1.pcie1.uplink -node1.gpu4.port",
-                2 * NIC_US + NETWORK_US + 2 * GPU_US, 6e9);
+    test_check_route(&platform, "node0.gpu3", "node1.gpu4",
+                     "+node0.gpu3.port +node0.gpu0.nic0 +node0.nic0.port -node1.nic0.port "
+                     "-node1.gpu0.nic0 +node1.pcie0.uplink -node1.pcie1.uplink -node1.gpu4.port",
+                     2 * NIC_US + NETWORK_US + 2 * GPU_US, 6e9);
     psim_platform_release(&platform);
 }
 
 static void nodes_with_other_nics_share_one_network(void **state)
 {
-    struct psim_platform platform =
-        make_cluster((struct cluster_spec){3, 2, 2, "switch", fast_switch});
+    struct psim_platform platform = make_cluster(3, 2, 2, "switch", fast_switch);
     int networks = 0;
 
     (void)state;
@@ -290,8 +208,7 @@ static void nodes_with_other_nics_share_one_network(void **state)
 
 static void node_without_nics_is_not_reached(void **state)
 {
-    struct psim_platform platform =
-        make_cluster((struct cluster_spec){2, 2, 0, "switch", fast_switch});
+    struct psim_platform platform = make_cluster(2, 2, 0, "switch", fast_switch);
     struct psim_route route = {.hop_count = 7};
     struct psim_error err = PSIM_ERROR_INIT;
 
@@ -305,31 +222,30 @@ static void node_without_nics_is_not_reached(void **state)
 
 static void bad_node_names_the_field(void **state)
 {
-    const int types[2] = {0, 0};
-    struct psim_node_spec spec = {.name = "n", .device_types = types, .devices = 2};
-    struct psim_platform platform = make_graph(1, 0);
-    struct psim_error err = PSIM_ERROR_INIT;
+    const struct {
+        struct test_cluster cluster;
+        const char *where;
+    } cases[] = {
+        {cluster(1, 2, 0, NULL, NULL), "interconnect"},
+        {cluster(1, 0, 0, NULL, NULL), "devices"},
+        {cluster(1, 1, -1, NULL, NULL), "nics"},
+        {cluster(1, 1, 0, "pcie_tree", "bandwidth=1e9 per_switch=-1"), "per_switch"},
+        {cluster(1, 1, 0, "pcie_tree", "bandwidth=0"), "bandwidth"},
+        {cluster(1, 1, 0, "pcie_tree", "bandwidth=nan"), "bandwidth"},
+        {cluster(1, 1, 0, "pcie_tree", "bandwidth=inf"), "bandwidth"},
+        {cluster(1, 1, 0, "pcie_tree", "bandwidth=1e9 latency=-1e-6"), "latency"},
+        {cluster(1, 1, 0, "pcie_tree", "bandwidth=1e9 latency=nan"), "latency"},
+        {cluster(1, 1, 0, "pcie_tree", "latency=1e-6"), "bandwidth"},
+    };
 
     (void)state;
-    assert_int_equal(psim_platform_add_node(&platform, 0, &spec, NULL, &err), PSIM_ERR_RANGE);
-    assert_string_equal(err.where, "interconnect");
-    spec.devices = 0;
-    err = (struct psim_error)PSIM_ERROR_INIT;
-    assert_int_equal(psim_platform_add_node(&platform, 0, &spec, NULL, &err), PSIM_ERR_RANGE);
-    assert_string_equal(err.where, "devices");
-    spec.devices = 1;
-    spec.nics = -1;
-    err = (struct psim_error)PSIM_ERROR_INIT;
-    assert_int_equal(psim_platform_add_node(&platform, 0, &spec, NULL, &err), PSIM_ERR_RANGE);
-    assert_string_equal(err.where, "nics");
-    spec.nics = 0;
-    spec.interconnect = interconnect("pcie_tree");
-    spec.interconnect_spec = tree;
-    spec.interconnect_spec.per_switch = -1;
-    err = (struct psim_error)PSIM_ERROR_INIT;
-    assert_int_equal(psim_platform_add_node(&platform, 0, &spec, NULL, &err), PSIM_ERR_RANGE);
-    assert_string_equal(err.where, "per_switch");
-    psim_platform_release(&platform);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct psim_platform platform;
+        struct psim_error err = PSIM_ERROR_INIT;
+
+        assert_int_not_equal(test_cluster_build(&platform, &cases[i].cluster, &err), PSIM_OK);
+        assert_string_equal(err.where, cases[i].where);
+    }
 }
 
 static void name_too_long_is_refused_not_cut(void **state)
@@ -343,16 +259,22 @@ static void name_too_long_is_refused_not_cut(void **state)
     (void)state;
     memset(name, 'x', sizeof name - 1);
     name[sizeof name - 1] = '\0';
-    assert_int_equal(psim_platform_add_node(&platform, 0, &spec, NULL, &err), PSIM_ERR_RANGE);
+    assert_int_equal(psim_platform_add_node(&platform, 0, &spec, &err), PSIM_ERR_RANGE);
     assert_string_equal(err.where, "name");
     psim_platform_release(&platform);
 }
 
-static void interconnects_are_listed_by_name(void **state)
+static void topologies_are_found_by_name(void **state)
 {
     (void)state;
-    assert_null(interconnect("switch")->keys[0]);
-    assert_string_equal(interconnect("pcie_tree")->keys[0], "per_switch");
+    for (int i = 0; psim_interconnect_table[i] != NULL; i++)
+        assert_ptr_equal(psim_interconnect_find(psim_interconnect_table[i]->name),
+                         psim_interconnect_table[i]);
+    for (int i = 0; psim_network_kind_table[i] != NULL; i++)
+        assert_ptr_equal(psim_network_kind_find(psim_network_kind_table[i]->name),
+                         psim_network_kind_table[i]);
+    assert_null(psim_interconnect_find("no such kind"));
+    assert_null(psim_network_kind_find("no such kind"));
 }
 
 /* --- free graphs ----------------------------------------------------------------------------- */
@@ -367,8 +289,8 @@ static void least_latency_beats_fewest_links(void **state)
     join(&platform, "ts", 3e9, 1e-6);
     join(&platform, "bt", 2e9, 1e-6);
     finish(&platform);
-    check_route(&platform, "a", "b", "+as -ts -bt", 3e-6, 2e9);
-    check_route(&platform, "b", "a", "+bt +ts -as", 3e-6, 2e9);
+    test_check_route(&platform, "a", "b", "+as -ts -bt", 3e-6, 2e9);
+    test_check_route(&platform, "b", "a", "+bt +ts -as", 3e-6, 2e9);
     psim_platform_release(&platform);
 }
 
@@ -381,11 +303,12 @@ static void fewest_links_win_at_equal_latency(void **state)
     join(&platform, "sb", 1e9, 1e-6);
     join(&platform, "ab", 1e9, 2e-6);
     finish(&platform);
-    check_route(&platform, "a", "b", "+ab", 2e-6, 1e9);
+    test_check_route(&platform, "a", "b", "+ab", 2e-6, 1e9);
     psim_platform_release(&platform);
 }
 
-static void lowest_link_numbers_break_ties(void **state)
+/* The destination's number chooses among the neighbours it is reached from: a is 0, b is 1. */
+static void destination_breaks_ties(void **state)
 {
     struct psim_platform platform = make_graph(2, 3);
 
@@ -397,8 +320,8 @@ static void lowest_link_numbers_break_ties(void **state)
     join(&platform, "ub", 1e9, 1e-6);
     join(&platform, "tb", 1e9, 1e-6);
     finish(&platform);
-    check_route(&platform, "a", "b", "+at +tb", 2e-6, 1e9);
-    check_route(&platform, "b", "a", "-ub -au", 2e-6, 1e9);
+    test_check_route(&platform, "a", "b", "+at +tb", 2e-6, 1e9);
+    test_check_route(&platform, "b", "a", "-tb -at", 2e-6, 1e9);
     psim_platform_release(&platform);
 }
 
@@ -407,7 +330,7 @@ static void ties_far_from_the_target_are_settled_too(void **state)
     struct psim_platform platform = make_graph(2, 4);
 
     (void)state;
-    /* a - {s, t} - u - v - b, all alike: s by the lower first link. */
+    /* a - {s, t} - u - v - b, all alike: to b over the second, to a over the first. */
     join(&platform, "su", 1e9, 0.0);
     join(&platform, "tu", 1e9, 0.0);
     join(&platform, "at", 1e9, 0.0);
@@ -415,8 +338,8 @@ static void ties_far_from_the_target_are_settled_too(void **state)
     join(&platform, "uv", 1e9, 0.0);
     join(&platform, "vb", 1e9, 0.0);
     finish(&platform);
-    check_route(&platform, "a", "b", "+at +tu +uv +vb", 0.0, 1e9);
-    check_route(&platform, "b", "a", "-vb -uv -su -as", 0.0, 1e9);
+    test_check_route(&platform, "a", "b", "+at +tu +uv +vb", 0.0, 1e9);
+    test_check_route(&platform, "b", "a", "-vb -uv -tu -at", 0.0, 1e9);
     psim_platform_release(&platform);
 }
 
@@ -429,8 +352,8 @@ static void parallel_links_are_allowed(void **state)
     join(&platform, "ab2", 5e9, 1e-6);
     join(&platform, "ba3", 9e9, 1e-6);
     finish(&platform);
-    check_route(&platform, "a", "b", "+ab2", 1e-6, 5e9);
-    check_route(&platform, "b", "a", "-ab2", 1e-6, 5e9);
+    test_check_route(&platform, "a", "b", "-ba3", 1e-6, 9e9);
+    test_check_route(&platform, "b", "a", "-ab2", 1e-6, 5e9);
     psim_platform_release(&platform);
 }
 
@@ -443,8 +366,8 @@ static void link_without_limit_never_limits(void **state)
     join(&platform, "bs", INFINITY, 0.0);
     join(&platform, "cs", 1e9, 0.0);
     finish(&platform);
-    check_route(&platform, "a", "b", "+as -bs", 0.0, INFINITY);
-    check_route(&platform, "a", "c", "+as -cs", 0.0, 1e9);
+    test_check_route(&platform, "a", "b", "+as -bs", 0.0, INFINITY);
+    test_check_route(&platform, "a", "c", "+as -cs", 0.0, 1e9);
     psim_platform_release(&platform);
 }
 
@@ -459,7 +382,7 @@ static void hosts_relay_only_where_they_may(void **state)
     finish(&platform);
     assert_int_equal(psim_platform_route(&platform, 0, 2, &route, NULL), PSIM_ERR_NOTFOUND);
     platform.hosts_forward = true;
-    check_route(&platform, "a", "c", "+ab +bc", 2e-6, 1e9);
+    test_check_route(&platform, "a", "c", "+ab +bc", 2e-6, 1e9);
     psim_platform_release(&platform);
 }
 
@@ -524,8 +447,7 @@ static void use_keeps_the_first_devices(void **state)
 
 static void large_cluster_routes_every_neighbour(void **state)
 {
-    struct psim_platform platform =
-        make_cluster((struct cluster_spec){128, 8, 8, "switch", fast_switch});
+    struct psim_platform platform = make_cluster(128, 8, 8, "switch", fast_switch);
 
     (void)state;
     assert_int_equal(platform.device_count, 1024);
@@ -541,7 +463,7 @@ static void large_cluster_routes_every_neighbour(void **state)
 
 static void every_failing_allocation_is_reported(void **state)
 {
-    const struct cluster_spec spec = {6, 4, 2, "pcie_tree", tree};
+    const struct test_cluster spec = cluster(6, 4, 2, "pcie_tree", tree);
     enum psim_status status = PSIM_ERR_NOMEM;
     unsigned long n;
 
@@ -552,7 +474,7 @@ static void every_failing_allocation_is_reported(void **state)
         struct psim_error err = PSIM_ERROR_INIT;
 
         psim_alloc_fail_at(n);
-        status = build_cluster(&platform, &spec, &err);
+        status = test_cluster_build(&platform, &spec, &err);
         if (status == PSIM_OK) {
             status = psim_platform_route(&platform, 0, 9, &route, &err);
             psim_route_release(&route);
@@ -581,10 +503,10 @@ int main(void)
         cmocka_unit_test(node_without_nics_is_not_reached),
         cmocka_unit_test(bad_node_names_the_field),
         cmocka_unit_test(name_too_long_is_refused_not_cut),
-        cmocka_unit_test(interconnects_are_listed_by_name),
+        cmocka_unit_test(topologies_are_found_by_name),
         cmocka_unit_test(least_latency_beats_fewest_links),
         cmocka_unit_test(fewest_links_win_at_equal_latency),
-        cmocka_unit_test(lowest_link_numbers_break_ties),
+        cmocka_unit_test(destination_breaks_ties),
         cmocka_unit_test(ties_far_from_the_target_are_settled_too),
         cmocka_unit_test(parallel_links_are_allowed),
         cmocka_unit_test(link_without_limit_never_limits),

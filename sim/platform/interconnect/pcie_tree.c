@@ -15,57 +15,78 @@
 #include <stddef.h>
 
 #define DEFAULT_PER_SWITCH 4
+#define MAX_PER_SWITCH     1024
+
+enum { BANDWIDTH, LATENCY, PER_SWITCH, UPLINK_BANDWIDTH, PEER_TO_PEER };
+
+static const struct psim_parameter parameters[] = {
+    [BANDWIDTH] = {.name = "bandwidth",
+                   .kind = PSIM_PARAMETER_BANDWIDTH,
+                   .required = true,
+                   .help = "of every device's link to its PCIe switch"},
+    [LATENCY] = {.name = "latency",
+                 .kind = PSIM_PARAMETER_LATENCY,
+                 .help = "device to device behind one PCIe switch, 0 by default"},
+    [PER_SWITCH] = {.name = "per_switch",
+                    .kind = PSIM_PARAMETER_COUNT,
+                    .minimum = 1,
+                    .maximum = MAX_PER_SWITCH,
+                    .help = "devices behind one PCIe switch, 4 by default"},
+    [UPLINK_BANDWIDTH] = {.name = "uplink_bandwidth",
+                          .kind = PSIM_PARAMETER_BANDWIDTH,
+                          .help = "of a PCIe switch to the root complex, by default as bandwidth"},
+    [PEER_TO_PEER] = {.name = "peer_to_peer",
+                      .kind = PSIM_PARAMETER_BOOL,
+                      .fallback = true,
+                      .help = "false: all traffic goes through the root complex, true by default"},
+    {.name = NULL},
+};
 
 static enum psim_status add_pcie_switch(struct psim_platform *platform, const char *prefix,
                                         int node, int index, int root,
-                                        const struct psim_interconnect_spec *spec, int *vertex,
+                                        const struct psim_values *values, int *vertex,
                                         struct psim_error *err)
 {
-    const double uplink_bytes_per_s = spec->uplink_bandwidth_bytes_per_s == 0.0
-                                          ? spec->bandwidth_bytes_per_s
-                                          : spec->uplink_bandwidth_bytes_per_s;
+    const int uplink = values->at[UPLINK_BANDWIDTH].given ? UPLINK_BANDWIDTH : BANDWIDTH;
     const enum psim_status status =
         psim_platform_add_named(platform, -1, node, vertex, err, "%s.pcie%d", prefix, index);
 
     if (status != PSIM_OK)
         return status;
-    platform->adjacency->passages[*vertex].no_peering = !spec->peer_to_peer;
-    return psim_platform_join(platform, *vertex, root, uplink_bytes_per_s, spec->latency_s / 2.0,
-                              err, "%s.pcie%d.uplink", prefix, index);
+    if (!values->at[PEER_TO_PEER].flag)
+        psim_platform_bar_peering(platform, *vertex);
+    return psim_platform_join(platform, *vertex, root, values->at[uplink].number,
+                              values->at[LATENCY].number / 2.0, err, "%s.pcie%d.uplink", prefix,
+                              index);
 }
 
 static enum psim_status expand(struct psim_platform *platform, const char *prefix, int node,
-                               const int *devices, int count,
-                               const struct psim_interconnect_spec *spec, int *attach,
-                               struct psim_error *err)
+                               const int *devices, int count, const struct psim_values *values,
+                               int *attach, struct psim_error *err)
 {
-    const int per_switch = spec->per_switch == 0 ? DEFAULT_PER_SWITCH : spec->per_switch;
+    const int per_switch =
+        values->at[PER_SWITCH].given ? values->at[PER_SWITCH].count : DEFAULT_PER_SWITCH;
     int root, pcie_switch = -1;
-    enum psim_status status;
+    enum psim_status status =
+        psim_platform_add_named(platform, -1, node, &root, err, "%s.root", prefix);
 
-    if (per_switch < 0)
-        return psim_fail(err, PSIM_ERR_RANGE, "per_switch", "must be at least 1, not %d",
-                         per_switch);
-    status = psim_platform_add_named(platform, -1, node, &root, err, "%s.root", prefix);
     for (int i = 0; status == PSIM_OK && i < count; i++) {
-        if (i % per_switch == 0) {
-            status = add_pcie_switch(platform, prefix, node, i / per_switch, root, spec,
+        if (i % per_switch == 0)
+            status = add_pcie_switch(platform, prefix, node, i / per_switch, root, values,
                                      &pcie_switch, err);
-            if (status != PSIM_OK)
-                break;
-        }
-        attach[i] = spec->peer_to_peer ? pcie_switch : root;
-        status = psim_platform_join(platform, devices[i], pcie_switch, spec->bandwidth_bytes_per_s,
-                                    spec->latency_s / 2.0, err, "%s.gpu%d.port", prefix, i);
+        if (status != PSIM_OK)
+            break;
+        attach[i] = values->at[PEER_TO_PEER].flag ? pcie_switch : root;
+        status =
+            psim_platform_join(platform, devices[i], pcie_switch, values->at[BANDWIDTH].number,
+                               values->at[LATENCY].number / 2.0, err, "%s.gpu%d.port", prefix, i);
     }
     return status;
 }
 
-static const char *const keys[] = {"per_switch", "uplink_bandwidth", "peer_to_peer", NULL};
-
 const struct psim_interconnect psim_interconnect_pcie_tree = {
     .name = "pcie_tree",
     .summary = "devices behind PCIe switches behind one root complex, uplinks shared",
-    .keys = keys,
+    .parameters = parameters,
     .expand = expand,
 };

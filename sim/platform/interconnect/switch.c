@@ -8,28 +8,39 @@
 
 #include <stddef.h>
 
+enum { BANDWIDTH, LATENCY };
+
+static const struct psim_parameter parameters[] = {
+    [BANDWIDTH] = {.name = "bandwidth",
+                   .kind = PSIM_PARAMETER_BANDWIDTH,
+                   .required = true,
+                   .help = "of every device's port"},
+    [LATENCY] = {.name = "latency",
+                 .kind = PSIM_PARAMETER_LATENCY,
+                 .help = "device to device, 0 by default"},
+    {.name = NULL},
+};
+
 static enum psim_status expand(struct psim_platform *platform, const char *prefix, int node,
-                               const int *devices, int count,
-                               const struct psim_interconnect_spec *spec, int *attach,
-                               struct psim_error *err)
+                               const int *devices, int count, const struct psim_values *values,
+                               int *attach, struct psim_error *err)
 {
     int hub;
     enum psim_status status =
         psim_platform_add_named(platform, -1, node, &hub, err, "%s.switch", prefix);
 
+    (void)attach;
     for (int i = 0; status == PSIM_OK && i < count; i++) {
-        attach[i] = devices[i];
-        status = psim_platform_join(platform, devices[i], hub, spec->bandwidth_bytes_per_s,
-                                    spec->latency_s / 2.0, err, "%s.gpu%d.port", prefix, i);
+        status =
+            psim_platform_join(platform, devices[i], hub, values->at[BANDWIDTH].number,
+                               values->at[LATENCY].number / 2.0, err, "%s.gpu%d.port", prefix, i);
     }
     return status;
 }
 
-static const char *const keys[] = {NULL};
-
 const struct psim_interconnect psim_interconnect_switch = {
     .name = "switch",
     .summary = "one non-blocking switch, a port for every device",
-    .keys = keys,
+    .parameters = parameters,
     .expand = expand,
 };
