@@ -124,6 +124,7 @@ void psim_monitor_end(struct psim_monitor *monitor, int stage, bool backward, in
 static enum psim_monitor_event give_up(struct psim_monitor *monitor)
 {
     monitor->period = 0;
+    monitor->refuted = false;
     monitor->opens = monitor->count;
     monitor->ends = monitor->count + round_up(monitor->count, monitor->base);
     return PSIM_MONITOR_WINDOW_OPENS;
