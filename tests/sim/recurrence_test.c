@@ -220,7 +220,7 @@ static void a_transient_is_not_taken_for_the_steady_state(void **state)
 
     (void)state;
     seed_state = 17;
-    for (int i = 0; i < 400; i++) {
+    for (int i = 0; i < 1000; i++) {
         const struct psim_method *method = psim_method_find("delayed_gradients");
         const int k = 1 << i % 3;
         struct psim_shape shape = test_shape(method, k);
@@ -230,12 +230,12 @@ static void a_transient_is_not_taken_for_the_steady_state(void **state)
         double half[STAGES_MAX], slope;
 
         test_set(method, &shape, "overlap", "ideal");
-        make_uneven(&u, 2 + i % 4, false, false, 0);
+        make_uneven(&u, 2 + i % 7, false, false, 0);
         for (int j = 0; j < u.stages; j++) {
             /* Whole quarters, so that many circuits are nearly critical. */
-            u.stage[j].forward = floor(draw(1, 5)) / 4;
-            u.stage[j].backward = floor(draw(2, 10)) / 4;
-            u.stage[j].update = floor(draw(0, 8)) / 4;
+            u.stage[j].forward = floor(draw(1, 40)) / 4;
+            u.stage[j].backward = floor(draw(1, 40)) / 4;
+            u.stage[j].update = floor(draw(0, 20)) / 4;
             u.pipeline.workload.stages[j].forward_s = u.stage[j].forward;
             u.pipeline.workload.stages[j].backward_input_s = u.stage[j].backward / 2;
             u.pipeline.workload.stages[j].backward_weight_s = u.stage[j].backward / 2;
@@ -245,14 +245,16 @@ static void a_transient_is_not_taken_for_the_steady_state(void **state)
         rounds_recurrence(&u, half, false, k, ROUNDS_MAX, dates);
         slope = (dates->backward[0][4000] - dates->backward[0][4000 - 2520]) / 2520;
         got = test_run(&u.pipeline, method, &shape, &psim_engine_replay);
+        /* 2520 rounds are whole periods up to five stages; beyond, the slope is off by part of one.
+         */
         if (got.steady)
-            check_near(got.time_per_microbatch_s, slope, 1e-9);
+            check_near(got.time_per_microbatch_s, slope, u.stages <= 5 ? 1e-9 : 2e-3);
         steady += got.steady ? 1 : 0;
         psim_simulation_release(&got);
         test_pipeline_release(&u.pipeline);
         free(dates);
     }
-    assert_true(steady >= 396);
+    assert_true(steady >= 990);
 }
 
 /* Order of one stage in a flushed step: +n + 1 for forward n, -n - 1 for backward n. */
