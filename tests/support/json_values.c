@@ -82,7 +82,7 @@ struct comparison {
 };
 
 /* A share of nearly nothing is a difference of dates: it carries their rounding. */
-#define ROUNDING_FLOOR 1e-14
+#define ROUNDING_FLOOR 1e-12
 
 static bool same(const struct comparison *c, const char *pointer, const json_t *got,
                  const json_t *want);
