@@ -30,6 +30,12 @@ void psim_monitor_init(struct psim_monitor *monitor, int stages, int64_t base)
     };
 }
 
+void psim_monitor_fix(struct psim_monitor *monitor, int64_t backwards)
+{
+    monitor->opens = 0;
+    monitor->ends = backwards;
+}
+
 void psim_monitor_release(struct psim_monitor *monitor)
 {
     psim_free(monitor->ends_s);
