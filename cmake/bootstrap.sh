@@ -9,8 +9,8 @@
 PSIM_EXIT_LACKS=4
 
 # shellcheck disable=SC2034  # the lists are used by those who source this
-PSIM_BUILD_PACKAGES=(libsimgrid-dev libopenblas-dev libjansson-dev libmd-dev libexpat1-dev
-    pkg-config cmake ninja-build gcc g++)
+PSIM_BUILD_PACKAGES=(libsimgrid-dev libopenblas-dev libjansson-dev libmd-dev librandom123-dev
+    libexpat1-dev pkg-config cmake ninja-build gcc g++)
 # shellcheck disable=SC2034
 PSIM_TEST_PACKAGES=(libcmocka-dev clang clang-format)
 

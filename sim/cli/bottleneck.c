@@ -74,6 +74,8 @@ const char *psim_study_bottleneck(struct psim_arena *arena, const struct psim_pr
 
     if (link.index < 0)
         return NULL;
+    if (simulation->failure >= 0)
+        return "the failure";
     if (!(simulation->time_per_microbatch_s > 0))
         return "nothing takes time";
     if (stage.share >= NEARLY_ALWAYS)

@@ -47,6 +47,7 @@ static enum psim_status build_program(struct psim_study *study, int index, struc
         return status;
     status = psim_program_build(entry->method, &entry->shape, workload, &scenario->platform,
                                 scenario->accounting, &study->programs[index], err);
+    study->programs[index].conditions = scenario->conditions;
     study->jobs[index].program = &study->programs[index];
     return status;
 }

@@ -37,7 +37,7 @@ struct topic {
 
 static const struct topic *find_topic(const struct topic *topics, size_t count, const char *name)
 {
-    const char *names[8], *near;
+    const char *names[8] = {NULL}, *near;
 
     for (size_t i = 0; i < count; i++) {
         names[i] = topics[i].name;

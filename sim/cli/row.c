@@ -116,6 +116,29 @@ static void fill_memory(struct psim_result *row)
     }
 }
 
+/* A run of so many updates from a cold start, and what ended it early. */
+static const char *run_note(struct psim_arena *arena, const struct psim_scenario *scenario,
+                            const struct psim_simulation *simulation)
+{
+    const struct psim_platform *platform = &scenario->platform;
+    const struct psim_condition *condition;
+    const char *what;
+
+    if (simulation->failure < 0)
+        return psim_arena_printf(arena, "means over %" PRId64 " updates from a cold start",
+                                 simulation->updates);
+    condition = &scenario->conditions->events[simulation->failure];
+    what = condition->kind == PSIM_CONDITION_LINK_FAILS
+               ? platform->links[condition->index].name
+               : psim_platform_device_name(platform, condition->index);
+    return psim_arena_printf(arena,
+                             "%s failed at %.6g s: %" PRId64 " of %" PRId64
+                             " updates done, %" PRId64 " micro-batches and %.4g s lost",
+                             what, simulation->failed_at_s, simulation->updates_done,
+                             simulation->updates, simulation->lost_microbatches,
+                             simulation->lost_s);
+}
+
 enum psim_status psim_study_row(struct psim_study *study, int method, struct psim_result *row,
                                 struct psim_error *err)
 {
@@ -148,6 +171,10 @@ enum psim_status psim_study_row(struct psim_study *study, int method, struct psi
         row->note = "updates after every micro-batch: not the other rows' optimizer step";
     if (!row->simulation.steady)
         row->note = "no exact period was found: times are means over the last stretch simulated";
+    if (row->simulation.updates > 0)
+        row->note = run_note(arena, study->scenario, &row->simulation);
+    if (row->note == NULL)
+        return no_memory(err);
     row->bottleneck = psim_study_bottleneck(arena, program, &row->simulation);
     if (row->bottleneck == NULL || !fill_options(arena, program, row) ||
         !fill_names(arena, program, row) || !fill_closed_form(arena, program, row))

@@ -80,12 +80,13 @@ static int file_rank(const struct psim_reader *reader, const char *name)
 /* Without memory for it the entries stay in the order in which the faults were found. */
 static void sort_items(struct psim_reader *reader)
 {
-    struct psim_diagnostic *items = reader->list->items + reader->first_item;
     const size_t count = reader->list->count - reader->first_item;
+    struct psim_diagnostic *items;
     struct placed_item *sorted;
 
     if (reader->list->items == NULL || count < 2)
         return;
+    items = reader->list->items + reader->first_item;
     sorted = psim_alloc(count, sizeof *sorted);
     if (sorted == NULL)
         return;

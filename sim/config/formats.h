@@ -70,6 +70,12 @@ const struct psim_workload_model *psim_read_model(struct psim_reader *reader,
 void psim_read_methods(struct psim_reader *reader, const struct psim_node *list,
                        struct psim_scenario *scenario);
 
+/** "conditions" of a scenario on a platform that was read; NULL when memory is out. */
+const struct psim_conditions *psim_read_conditions(struct psim_reader *reader,
+                                                   const struct psim_node *object,
+                                                   const struct psim_platform *platform,
+                                                   uint64_t seed);
+
 /** What can be checked of a scenario without simulating it.  Platform, partition and placement must
  *  be sound; methods that are not are left out.
  *  @param[in] root  for the places of what is wrong */

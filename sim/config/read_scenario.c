@@ -20,7 +20,8 @@ static const char *const placement_names[] = {"in_order", NULL};
 
 /* The parts of a scenario that are read after all keys are known. */
 struct scenario_parts {
-    const struct psim_node *model, *platform, *methods, *batch, *partition, *placement, *baseline;
+    const struct psim_node *model, *platform, *methods, *batch, *partition, *placement, *baseline,
+        *conditions;
 };
 
 static void read_batch(struct psim_reader *reader, const struct psim_node *object,
@@ -223,6 +224,9 @@ static void read_parts(struct psim_reader *reader, const struct psim_node *root,
         read_platform_part(reader, parts->platform, out);
     if (parts->placement != NULL)
         read_placement(reader, parts->placement, out);
+    if (parts->conditions != NULL)
+        out->conditions =
+            psim_read_conditions(reader, parts->conditions, &out->platform, out->seed);
     cut_and_placed = psim_reader_clean(reader, faults) && out->platform.device_count > 0;
     if (parts->methods != NULL)
         psim_read_methods(reader, parts->methods, out);
@@ -265,6 +269,7 @@ static void read_keys(struct psim_reader *reader, const struct psim_node *root,
          .names = psim_accounting_names,
          .to.choice = &accounting},
         {.key = "baseline", .kind = PSIM_FIELD_NODE, .to.node = &parts->baseline},
+        {.key = "conditions", .kind = PSIM_FIELD_OBJECT, .to.node = &parts->conditions},
         {.key = "seed", .kind = PSIM_FIELD_COUNT, .maximum = SEED_LIMIT, .to.count = &seed},
         {.key = "memory_check",
          .kind = PSIM_FIELD_CHOICE,

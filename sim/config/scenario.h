@@ -12,6 +12,7 @@
 #include "sim/base/diagnostics.h"
 #include "sim/method/method.h"
 #include "sim/model/spec.h"
+#include "sim/platform/conditions.h"
 #include "sim/platform/platform.h"
 
 /** Where the catalogues lie: platforms/devices and platforms/clusters under this folder. */
@@ -46,6 +47,7 @@ struct psim_scenario {
     enum psim_accounting accounting;
     const char *baseline; /**< a label; resolved: never NULL */
     uint64_t seed;
+    const struct psim_conditions *conditions; /**< NULL: none */
     bool memory_fail;       /**< "memory_check": "fail" */
     char inputs_sha256[65]; /**< over all files read, in the order of reading */
     /* Positions of keys that later checks may have to point at. */

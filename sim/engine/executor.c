@@ -125,7 +125,7 @@ static double step_demand(const struct psim_executor *x, int stage)
         return a;
     b = x->durations[stage][step->actions[1].passes];
     if (x->program->overlap == PSIM_OVERLAP_SHARED)
-        return 2 * fmin(a, b) / (1 + x->gains[stage]) + fabs(a - b);
+        return 2 * fmin(a, b) / (1 + x->stage[stage].device.gain) + fabs(a - b);
     return fmax(a, b);
 }
 
@@ -159,6 +159,7 @@ static void update(struct psim_executor *x, int stage, double now)
         psim_account_stash(&x->account, stage, 1, now);
     }
     s->version++;
+    s->updated_s = now;
 }
 
 static uint32_t new_transfer(struct psim_executor *x)
@@ -204,7 +205,7 @@ static void send(struct psim_executor *x, int stage, int direction, int64_t micr
     x->stage[stage].total.sent[direction]++;
     psim_account_receive(&x->account, to, direction, now);
     watch_exposure(x, to, now);
-    x->clock->transfer(x->clock->self, hop, direction, PSIM_TRANSFER_TOKEN | index);
+    x->clock->transfer(x->clock->self, hop, direction, psim_token(PSIM_TOKEN_TRANSFER, 0, index));
 }
 
 static void run_instantly(struct psim_executor *x, uint32_t token)
@@ -223,25 +224,54 @@ static void run_instantly(struct psim_executor *x, uint32_t token)
     x->instant[x->instant_count++] = token;
 }
 
+void psim_executor_schedule(struct psim_executor *x, int stage)
+{
+    struct psim_stage_state *s = &x->stage[stage];
+    double delay_s;
+    int slot;
+
+    if (s->scheduled == s->device.generation)
+        return;
+    s->scheduled = s->device.generation;
+    if (psim_device_next_end(&s->device, &slot, &delay_s))
+        x->clock->timer(x->clock->self, delay_s,
+                        psim_token(PSIM_TOKEN_DEVICE, s->device.generation, (uint32_t)stage));
+}
+
+/* Seconds of an action on a device of speed 1, as this run has them. */
+static double action_seconds(const struct psim_executor *x, int stage,
+                             const struct psim_action *action)
+{
+    const struct psim_conditions *conditions = x->program->conditions;
+    const double seconds = x->durations[stage][action->passes];
+    int64_t number = action->microbatch;
+
+    if (conditions == NULL)
+        return seconds;
+    number = number < 0 ? x->stage[stage].version
+                        : number + x->steps_done * x->program->shape.accumulation;
+    return seconds * psim_conditions_jitter(conditions, (uint32_t)stage, number, action->passes);
+}
+
 static void start_action(struct psim_executor *x, int stage, int slot, double now)
 {
     struct psim_stage_state *s = &x->stage[stage];
     const struct psim_action *action = &s->step.actions[slot];
-    const double seconds = x->durations[stage][action->passes];
-    const bool shared = s->step.count == 2 && x->program->overlap == PSIM_OVERLAP_SHARED;
-    const uint32_t token = (uint32_t)stage << 1 | (uint32_t)slot;
+    const double seconds = action_seconds(x, stage, action);
 
     s->started[slot] = true;
     s->started_s[slot] = now;
-    if (action->passes & PSIM_FORWARD)
+    if (action->passes & PSIM_FORWARD) {
+        s->forwards++;
         hold(x, stage, action->microbatch);
+    }
     psim_account_start(&x->account, stage, action, now);
     if (s->running++ == 0)
         s->busy_since_s = now;
     if (seconds > 0)
-        x->clock->compute(x->clock->self, stage, seconds, shared, token);
+        psim_device_start(&s->device, slot, seconds, now);
     else
-        run_instantly(x, token);
+        run_instantly(x, (uint32_t)stage << 1 | (uint32_t)slot);
 }
 
 /* Starts whatever actions of the current step can start. */
@@ -264,6 +294,7 @@ static void try_step(struct psim_executor *x, int stage, double now)
             psim_tagring_remove(&s->inbox[inbox], message);
         start_action(x, stage, i, now);
     }
+    psim_executor_schedule(x, stage);
     watch_exposure(x, stage, now);
 }
 
@@ -284,7 +315,7 @@ static void next_step(struct psim_executor *x, int stage, double now)
     try_step(x, stage, now);
 }
 
-static void finish(struct psim_executor *x, double now)
+void psim_executor_finish(struct psim_executor *x, double now)
 {
     x->end_s = now;
     x->done = true;
@@ -305,7 +336,7 @@ static void watch_first_stage(struct psim_executor *x, double now)
             x->stage[j].opened = psim_executor_counters(x, j, now);
         break;
     case PSIM_MONITOR_WINDOW_ENDS:
-        finish(x, now);
+        psim_executor_finish(x, now);
         break;
     case PSIM_MONITOR_FAILED:
         fail(x);
@@ -386,35 +417,83 @@ static void complete_transfer(struct psim_executor *x, uint32_t index, double no
     try_step(x, to, now);
 }
 
-static void complete_one(struct psim_executor *x, uint32_t token)
+/* The flushed step is over on every stage: the next one starts, if there is to be one. */
+static void end_step(struct psim_executor *x, double now)
 {
-    const double now = now_s(x);
+    const struct psim_conditions *conditions = x->program->conditions;
+    const int64_t steps = conditions != NULL && conditions->updates > 0 ? conditions->updates : 1;
 
-    if (token & PSIM_TRANSFER_TOKEN)
-        complete_transfer(x, token & ~PSIM_TRANSFER_TOKEN, now);
-    else
-        complete_action(x, (int)(token >> 1), (int)(token & 1), now);
-    if (!x->done && x->finished_stages == x->stages && x->in_flight == 0)
-        finish(x, now);
+    x->steps_done++;
+    if (x->steps_done >= steps) {
+        psim_executor_finish(x, now);
+        return;
+    }
+    x->finished_stages = 0;
+    for (int j = 0; j < x->stages; j++) {
+        x->stage[j].finished = false;
+        x->stage[j].index = 0;
+    }
+    for (int j = 0; j < x->stages; j++)
+        next_step(x, j, now);
 }
 
-/* Work that takes no time is completed here, one by one, instead of by recursion. */
+static void complete_device(struct psim_executor *x, int stage, double now)
+{
+    struct psim_stage_state *s = &x->stage[stage];
+    double delay_s;
+    int slot;
+
+    if (!psim_device_next_end(&s->device, &slot, &delay_s))
+        psim_bug("a timer for a device on which nothing runs");
+    psim_device_finish(&s->device, slot, now);
+    complete_action(x, stage, slot, now);
+    if (!x->done)
+        psim_executor_schedule(x, stage);
+}
+
+/* Work that takes no time is completed one by one, instead of by recursion. */
 static void drain(struct psim_executor *x)
 {
-    while (x->instant_count > 0 && !x->done)
-        complete_one(x, x->instant[--x->instant_count]);
+    while (!x->done) {
+        uint32_t work;
+
+        if (x->instant_count == 0 && x->finished_stages == x->stages && x->in_flight == 0)
+            end_step(x, now_s(x));
+        if (x->instant_count == 0 || x->done)
+            return;
+        work = x->instant[--x->instant_count];
+        complete_action(x, (int)(work >> 1), (int)(work & 1), now_s(x));
+        psim_executor_schedule(x, (int)(work >> 1));
+    }
 }
 
-void psim_executor_complete(struct psim_executor *x, uint32_t token)
+void psim_executor_complete(struct psim_executor *x, uint64_t token)
 {
+    const uint32_t index = (uint32_t)token;
+    const uint32_t generation = (uint32_t)(token >> 32) & UINT32_C(0x3fffffff);
+    const double now = now_s(x);
+
     if (x->done)
         return;
-    complete_one(x, token);
+    switch ((enum psim_token_kind)(token >> 62)) {
+    case PSIM_TOKEN_DEVICE:
+        if (generation != (x->stage[index].device.generation & UINT32_C(0x3fffffff)))
+            return;
+        complete_device(x, (int)index, now);
+        break;
+    case PSIM_TOKEN_TRANSFER:
+        complete_transfer(x, index, now);
+        break;
+    case PSIM_TOKEN_CONDITION:
+        psim_executor_condition(x, index);
+        break;
+    }
     drain(x);
 }
 
 void psim_executor_start(struct psim_executor *x)
 {
+    psim_executor_start_conditions(x);
     for (int j = 0; j < x->stages; j++)
         next_step(x, j, 0);
     drain(x);
@@ -425,22 +504,22 @@ bool psim_executor_done(const struct psim_executor *x)
     return x->done;
 }
 
-static bool init_stage(struct psim_stage_state *s)
+static bool init_stage(struct psim_executor *x, int stage)
 {
+    const struct psim_conditions *conditions = x->program->conditions;
+    const int device = x->program->workload->stages[stage].device;
+    struct psim_stage_state *s = &x->stage[stage];
+
     s->staleness_min = s->carried_min = INT64_MAX;
+    s->device.gain = 1;
+    if (x->program->overlap == PSIM_OVERLAP_SHARED)
+        s->device.gain = psim_platform_device(x->program->platform, device)->concurrency_gain;
+    s->device.speed =
+        conditions == NULL || conditions->speed == NULL ? 1 : conditions->speed[device];
+    for (unsigned passes = 0; passes < PSIM_PASS_SETS; passes++)
+        x->durations[stage][passes] = psim_program_duration(x->program, stage, passes);
     return psim_tagring_init(&s->inbox[0]) && psim_tagring_init(&s->inbox[1]) &&
            psim_tagring_init(&s->held) && psim_tagring_init(&s->versions);
-}
-
-static void fill_durations(struct psim_executor *x)
-{
-    for (int j = 0; j < x->stages; j++) {
-        const int device = x->program->workload->stages[j].device;
-
-        x->gains[j] = psim_platform_device(x->program->platform, device)->concurrency_gain;
-        for (unsigned passes = 0; passes < PSIM_PASS_SETS; passes++)
-            x->durations[j][passes] = psim_program_duration(x->program, j, passes);
-    }
 }
 
 enum psim_status psim_executor_new(const struct psim_program *program,
@@ -452,6 +531,7 @@ enum psim_status psim_executor_new(const struct psim_program *program,
     const struct psim_method *method = program->method;
     struct psim_executor *x = psim_alloc(1, sizeof *x);
     enum psim_status status = PSIM_OK;
+    int64_t base;
 
     if (x == NULL)
         return psim_fail(err, PSIM_ERR_NOMEM, "executor", "out of memory");
@@ -460,17 +540,20 @@ enum psim_status psim_executor_new(const struct psim_program *program,
     x->stages = stages;
     x->free_transfer = UINT32_MAX;
     x->first_backward_s = NAN;
-    psim_monitor_init(&x->monitor, stages,
-                      method->updates_every_microbatch ? 1 : program->shape.accumulation);
+    x->failure = -1;
+    base = method->updates_every_microbatch ? 1 : program->shape.accumulation;
+    psim_monitor_init(&x->monitor, stages, base);
+    if (program->conditions != NULL && program->conditions->updates > 0)
+        psim_monitor_fix(&x->monitor, base * program->conditions->updates);
     x->stage = psim_alloc((size_t)stages, sizeof *x->stage);
     x->durations = psim_alloc((size_t)stages, sizeof *x->durations);
-    x->gains = psim_alloc((size_t)stages, sizeof *x->gains);
     status = psim_account_init(&x->account, program, err);
-    for (int j = 0; status == PSIM_OK && x->stage != NULL && j < stages; j++) {
-        if (!init_stage(&x->stage[j]))
+    for (int j = 0; status == PSIM_OK && x->stage != NULL && x->durations != NULL && j < stages;
+         j++) {
+        if (!init_stage(x, j))
             status = PSIM_ERR_NOMEM;
     }
-    if (status != PSIM_OK || x->stage == NULL || x->durations == NULL || x->gains == NULL) {
+    if (status != PSIM_OK || x->stage == NULL || x->durations == NULL) {
         psim_executor_free(x);
         return psim_fail(err, PSIM_ERR_NOMEM, "executor", "out of memory for %d stages", stages);
     }
@@ -479,7 +562,6 @@ enum psim_status psim_executor_new(const struct psim_program *program,
         x->account.observer = observer->memory;
         x->account.observer_user = observer->user;
     }
-    fill_durations(x);
     *out = x;
     return PSIM_OK;
 }
@@ -496,7 +578,6 @@ void psim_executor_free(struct psim_executor *x)
     }
     psim_free(x->stage);
     psim_free(x->durations);
-    psim_free(x->gains);
     psim_free(x->transfers);
     psim_free(x->instant);
     psim_account_release(&x->account);

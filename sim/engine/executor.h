@@ -37,7 +37,7 @@ void psim_executor_free(struct psim_executor *executor);
 void psim_executor_start(struct psim_executor *executor);
 
 /** The engine's call when the work or message of `token` is over. */
-void psim_executor_complete(struct psim_executor *executor, uint32_t token);
+void psim_executor_complete(struct psim_executor *executor, uint64_t token);
 
 /** True once everything that was to be measured has been, or the run has failed. */
 bool psim_executor_done(const struct psim_executor *executor);

@@ -6,12 +6,21 @@
 #ifndef PSIM_ENGINE_EXECUTOR_PARTS_H
 #define PSIM_ENGINE_EXECUTOR_PARTS_H
 
+#include "sim/engine/device_state.h"
 #include "sim/engine/executor.h"
 #include "sim/engine/monitor.h"
 #include "sim/engine/tagring.h"
 
-#define PSIM_TRANSFER_TOKEN UINT32_C(0x80000000)
-#define PSIM_PASS_SETS      32 /* every combination of enum psim_pass */
+#define PSIM_PASS_SETS 32 /* every combination of enum psim_pass */
+
+/* Tokens: what kind of thing is over, and which.  A timer of a device also carries the generation
+ * it was set for, so that one that is out of date is known. */
+enum psim_token_kind { PSIM_TOKEN_DEVICE, PSIM_TOKEN_TRANSFER, PSIM_TOKEN_CONDITION };
+
+static inline uint64_t psim_token(enum psim_token_kind kind, uint32_t generation, uint32_t index)
+{
+    return (uint64_t)kind << 62 | (uint64_t)(generation & UINT32_C(0x3fffffff)) << 32 | index;
+}
 
 /* What a stage has done since the start; the window is the difference of two of these. */
 struct psim_counters {
@@ -22,7 +31,9 @@ struct psim_counters {
 struct psim_stage_state {
     int64_t index; /* of the next step */
     struct psim_step step;
-    double started_s[2];
+    struct psim_device_state device;
+    uint32_t scheduled; /* generation of the device that a timer is set for */
+    double started_s[2], updated_s;
     bool started[2], finished;
     int pending;  /* actions of the step that are not over */
     int running;  /* of those, the ones on the device now */
@@ -31,7 +42,7 @@ struct psim_stage_state {
     struct psim_tagring inbox[2]; /* messages for this stage; 0 forward, 1 backward */
     struct psim_tagring held;     /* micro-batches between their forward and their backward */
     struct psim_tagring versions; /* parameter versions that held micro-batches have read */
-    int64_t version, backwards_at_step;
+    int64_t version, backwards_at_step, forwards;
     int64_t stashed, stashed_max; /* versions beside the current one */
     int64_t held_max, carried_max, carried_min, staleness_max, staleness_min;
     bool stale; /* an update came between a forward and its backward */
@@ -52,19 +63,32 @@ struct psim_executor {
     int stages;
     struct psim_stage_state *stage;      /* [stages] */
     double (*durations)[PSIM_PASS_SETS]; /* [stages] */
-    double *gains;                       /* [stages], of concurrency */
     struct psim_account account;
     struct psim_monitor monitor;
     struct psim_transfer *transfers;
     uint32_t transfer_count, transfer_capacity, free_transfer;
     int64_t in_flight;
-    uint32_t *instant; /* tokens of work that takes no time, to be completed now */
+    uint32_t *instant; /* stage and slot of work that takes no time, to be completed now */
     size_t instant_count, instant_capacity;
     int64_t operations;
     int finished_stages;
+    int64_t steps_done; /* of a method that flushes */
+    int failure;        /* condition that ended the run; -1: none */
     double open_s, end_s, first_backward_s;
     bool done, failed;
 };
+
+/** Sets a timer for the end of what runs on a stage's device, unless one is set already. */
+void psim_executor_schedule(struct psim_executor *executor, int stage);
+
+/** The run is over: what was to be measured has been, or something failed. */
+void psim_executor_finish(struct psim_executor *executor, double now_s);
+
+/** Timers for the conditions that concern this run. */
+void psim_executor_start_conditions(struct psim_executor *executor);
+
+/** Condition index / 2 begins (even index) or ends (odd). */
+void psim_executor_condition(struct psim_executor *executor, uint32_t index);
 
 /** Counters of a stage as of now, running intervals included. */
 struct psim_counters psim_executor_counters(const struct psim_executor *executor, int stage,

@@ -61,3 +61,10 @@ out:
     psim_free(forward);
     return status;
 }
+
+void psim_fabric_set_factor(const struct psim_fabric *fabric, int link, double factor)
+{
+    if (fabric->links[link] >= 0)
+        psim_shim_set_bandwidth(fabric->links[link],
+                                factor * fabric->platform->links[link].bandwidth_bytes_per_s);
+}

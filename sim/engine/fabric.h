@@ -28,4 +28,7 @@ enum psim_status psim_fabric_add_route(const struct psim_fabric *fabric, int fro
                                        const struct psim_route *route,
                                        struct psim_error *err) PSIM_CHECKED;
 
+/** From now on a link has `factor` of its bandwidth; nothing happens where it was not built. */
+void psim_fabric_set_factor(const struct psim_fabric *fabric, int link, double factor);
+
 #endif

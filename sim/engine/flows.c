@@ -42,7 +42,7 @@ struct flows {
 static void start_message(const struct flows *f, int index)
 {
     const struct message *m = &f->messages[index];
-    const uint32_t token = (uint32_t)(f->count + index);
+    const uint64_t token = (uint32_t)(f->count + index);
 
     if (m->limited)
         psim_shim_flow(f->hosts[m->flow->from], f->hosts[m->flow->to], m->latency_s,
@@ -53,7 +53,7 @@ static void start_message(const struct flows *f, int index)
         f->ends_s[index] = psim_shim_now();
 }
 
-static void complete(void *user, uint32_t token)
+static void complete(void *user, uint64_t token)
 {
     const struct flows *f = user;
 

@@ -75,6 +75,16 @@ static double extra_work(const struct psim_executor *x, const struct window *w)
     return w->flop / w->base_flop - 1;
 }
 
+/* Micro-batches that the first stage has begun and that no update of it holds. */
+static int64_t lost_microbatches(const struct psim_executor *x)
+{
+    const struct psim_stage_state *s = &x->stage[0];
+    const int64_t per_update =
+        x->program->method->updates_every_microbatch ? 1 : x->program->shape.accumulation;
+
+    return s->forwards - s->version * per_update;
+}
+
 enum psim_status psim_executor_result(struct psim_executor *x, struct psim_simulation *out,
                                       struct psim_error *err)
 {
@@ -82,6 +92,7 @@ enum psim_status psim_executor_result(struct psim_executor *x, struct psim_simul
     const bool flushes = program->method->flushes;
     struct psim_stage_result *stages;
     struct window w = {.seconds = x->end_s - x->open_s};
+    const int64_t fixed = program->conditions == NULL ? 0 : program->conditions->updates;
     double all;
 
     if (x->failed)
@@ -92,17 +103,25 @@ enum psim_status psim_executor_result(struct psim_executor *x, struct psim_simul
     stages = psim_alloc((size_t)x->stages, sizeof *stages);
     if (stages == NULL)
         return psim_fail(err, PSIM_ERR_NOMEM, program->method->name, "out of memory");
-    w.microbatches = flushes ? (double)program->shape.accumulation
+    w.microbatches = flushes ? (double)(program->shape.accumulation * x->steps_done)
                              : (double)(x->monitor.ends - x->monitor.opens);
+    if (x->failure >= 0)
+        w.microbatches = NAN;
     for (int j = 0; j < x->stages; j++)
         measure_stage(x, j, &w, &stages[j]);
     all = w.seconds * x->stages;
     *out = (struct psim_simulation){
         .time_per_microbatch_s = w.seconds / w.microbatches,
         .window_s = w.seconds,
-        .window_microbatches = (int64_t)w.microbatches,
+        .window_microbatches = x->failure >= 0 ? 0 : (int64_t)w.microbatches,
         .start_up_s = x->first_backward_s,
-        .steady = flushes || x->monitor.steady,
+        .steady = flushes || x->monitor.steady || fixed > 0,
+        .updates = fixed,
+        .failure = x->failure,
+        .failed_at_s = x->failure >= 0 ? x->end_s : NAN,
+        .lost_s = x->failure >= 0 ? x->end_s - x->stage[0].updated_s : NAN,
+        .updates_done = x->stage[0].version,
+        .lost_microbatches = x->failure >= 0 ? lost_microbatches(x) : 0,
         .utilisation_mean = w.busy_s / all,
         .bubble_fraction = 1 - w.busy_s / all,
         .exposed_communication_fraction = w.exposed_s / all,

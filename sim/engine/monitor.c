@@ -7,7 +7,7 @@
 /* Largest relative noise of a date: rounding in replay, 1e-12 in SimGrid, with some room. */
 #define DATE_NOISE  1e-11
 #define MAX_PERIODS 256     /* candidates looked at, in units of the base */
-#define LOOKS       6       /* the stretch doubles at every look */
+#define LOOKS       7       /* the stretch doubles at every look */
 #define PROOF_DATES 4194304 /* kept at most for the proof; longer periods are sampled */
 
 static int64_t round_up(int64_t n, int64_t base)
@@ -18,16 +18,22 @@ static int64_t round_up(int64_t n, int64_t base)
 void psim_monitor_init(struct psim_monitor *monitor, int stages, int64_t base)
 {
     const int64_t warm_up = round_up(4 * (int64_t)stages, base);
-    const int64_t stretch = round_up(4 * (int64_t)stages + 8, base);
+    const int64_t stretch = round_up(8, base);
 
     *monitor = (struct psim_monitor){
         .stages = stages,
         .base = base,
-        .next_look = warm_up + (stretch > 2 * base ? stretch : 2 * base),
+        .next_look = warm_up + stretch,
         .limit = (warm_up + stretch) << LOOKS,
         .opens = -1,
         .ends = -1,
     };
+}
+
+void psim_monitor_fix(struct psim_monitor *monitor, int64_t backwards)
+{
+    monitor->opens = 0;
+    monitor->ends = backwards;
 }
 
 void psim_monitor_release(struct psim_monitor *monitor)
@@ -54,12 +60,14 @@ static bool repeats(const struct psim_monitor *monitor, int64_t period, int64_t 
     return true;
 }
 
-/* Looks for a period in the newer half of what was seen; 0 when there is none. */
+/* Looks for a period in the newer half of what was seen, and at least in one and a half updates;
+ * 0 when there is none.  What is found here still has to be proved. */
 static int64_t find_period(const struct psim_monitor *monitor)
 {
-    const int64_t stretch = monitor->count / 2;
+    const int64_t half = monitor->count / 2, updates = monitor->base + monitor->base / 2;
+    const int64_t stretch = half > updates ? half : updates;
 
-    for (int64_t n = 1; n <= MAX_PERIODS && 2 * n * monitor->base <= stretch; n++) {
+    for (int64_t n = 1; n <= MAX_PERIODS && 3 * n * monitor->base <= 2 * stretch; n++) {
         if (repeats(monitor, n * monitor->base, stretch))
             return n * monitor->base;
     }
@@ -124,6 +132,7 @@ void psim_monitor_end(struct psim_monitor *monitor, int stage, bool backward, in
 static enum psim_monitor_event give_up(struct psim_monitor *monitor)
 {
     monitor->period = 0;
+    monitor->refuted = false;
     monitor->opens = monitor->count;
     monitor->ends = monitor->count + round_up(monitor->count, monitor->base);
     return PSIM_MONITOR_WINDOW_OPENS;

@@ -45,6 +45,9 @@ struct psim_monitor {
 
 /** @param stages J; the warm-up is 4 J rounds or more. */
 void psim_monitor_init(struct psim_monitor *monitor, int stages, int64_t base);
+
+/** No search: the window is the first `backwards` backwards of the first stage. */
+void psim_monitor_fix(struct psim_monitor *monitor, int64_t backwards);
 void psim_monitor_release(struct psim_monitor *monitor);
 
 /** A forward (backward false) or backward of a stage has ended. */

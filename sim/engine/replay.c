@@ -1,9 +1,9 @@
 /*
  * The replay engine: a binary heap of dates, no contention.
  *
- * Exclusive work ends at start + duration; a message takes latency + bytes / bandwidth of its
- * route; two works that share a device run at (1+g)/2 each while both run (processor sharing,
- * docs/model.md eq. 3).  Ties are broken by the order in which the events were made.
+ * A message takes latency + bytes / bandwidth of its route, whatever else is on the way; where a
+ * condition changes a link's bandwidth, it changes under the message.  Ties are broken by the order
+ * in which the events were made.
  */
 #include "sim/base/memory.h"
 #include "sim/engine/engine.h"
@@ -13,16 +13,7 @@
 struct event {
     double date_s;
     uint64_t order;
-    uint32_t token;
-    uint32_t generation; /* of the shared device it belongs to; 0 for all others */
-};
-
-/* A device on which up to two works share. */
-struct shared_device {
-    double left_s[2]; /* alone-seconds still to do */
-    bool runs[2];
-    double since_s;
-    uint32_t generation; /* events of an older generation are void */
+    uint64_t token;
 };
 
 struct replay {
@@ -32,8 +23,7 @@ struct replay {
     struct event *heap;
     size_t count, capacity;
     uint64_t order;
-    struct shared_device *devices; /* [stages] */
-    double (*message_s)[2];        /* [stages - 1] */
+    double (*message_s)[2]; /* [stages - 1] */
     bool failed;
 };
 
@@ -42,9 +32,9 @@ static bool earlier(const struct event *a, const struct event *b)
     return a->date_s < b->date_s || (a->date_s == b->date_s && a->order < b->order);
 }
 
-static void push(struct replay *r, double date_s, uint32_t token, uint32_t generation)
+static void push(struct replay *r, double date_s, uint64_t token)
 {
-    const struct event event = {date_s, r->order++, token, generation};
+    const struct event event = {date_s, r->order++, token};
     size_t i;
 
     if (r->count == r->capacity) {
@@ -84,60 +74,61 @@ static struct event pop(struct replay *r)
     return first;
 }
 
-static double speed(const struct replay *r, int stage)
-{
-    const struct shared_device *d = &r->devices[stage];
-    const int device = r->program->workload->stages[stage].device;
-    const double gain = psim_platform_device(r->program->platform, device)->concurrency_gain;
-
-    return d->runs[0] && d->runs[1] ? (1 + gain) / 2 : 1;
-}
-
-/* Takes what was done since the last change off what is left. */
-static void advance(struct replay *r, int stage)
-{
-    struct shared_device *d = &r->devices[stage];
-    const double done_s = (r->now_s - d->since_s) * speed(r, stage);
-
-    for (int i = 0; i < 2; i++) {
-        if (d->runs[i])
-            d->left_s[i] = fmax(0, d->left_s[i] - done_s);
-    }
-    d->since_s = r->now_s;
-}
-
-/* The set of works has changed: dates given out before are void. */
-static void reschedule(struct replay *r, int stage)
-{
-    struct shared_device *d = &r->devices[stage];
-
-    d->generation++;
-    for (uint32_t i = 0; i < 2; i++) {
-        if (d->runs[i])
-            push(r, r->now_s + d->left_s[i] / speed(r, stage), (uint32_t)stage << 1 | i,
-                 d->generation);
-    }
-}
-
-static void compute(void *self, int stage, double seconds, bool shared, uint32_t token)
+static void timer(void *self, double delay_s, uint64_t token)
 {
     struct replay *r = self;
 
-    if (!shared) {
-        push(r, r->now_s + seconds, token, 0);
-        return;
-    }
-    advance(r, stage);
-    r->devices[stage].runs[token & 1] = true;
-    r->devices[stage].left_s[token & 1] = seconds;
-    reschedule(r, stage);
+    push(r, r->now_s + delay_s, token);
 }
 
-static void transfer(void *self, int hop, int direction, uint32_t token)
+/* Bytes a second of a route at a moment. */
+static double bandwidth_at(const struct replay *r, const struct psim_route *route, double at_s)
+{
+    double slowest = INFINITY;
+
+    for (int i = 0; i < route->hop_count; i++) {
+        const int link = route->hops[i].link;
+        const double factor = psim_conditions_factor(r->program->conditions,
+                                                     PSIM_CONDITION_LINK_BANDWIDTH, link, at_s);
+
+        slowest = fmin(slowest, factor * r->program->platform->links[link].bandwidth_bytes_per_s);
+    }
+    return slowest;
+}
+
+/* Date at which a message that starts now has arrived, through all changes of its links. */
+static double arrival(const struct replay *r, int hop, int direction)
+{
+    const struct psim_hop *h = &r->program->hops[hop];
+    const struct psim_route *route = &h->route[direction];
+    double at_s = r->now_s + route->latency_s, left = (double)h->bytes[direction];
+
+    for (;;) {
+        const double rate = bandwidth_at(r, route, at_s);
+        const double change_s = psim_conditions_next_change(r->program->conditions,
+                                                            PSIM_CONDITION_LINK_BANDWIDTH, at_s);
+
+        if (at_s + left / rate <= change_s)
+            return at_s + left / rate;
+        left -= (change_s - at_s) * rate;
+        at_s = change_s;
+    }
+}
+
+static void transfer(void *self, int hop, int direction, uint64_t token)
 {
     struct replay *r = self;
 
-    push(r, r->now_s + r->message_s[hop][direction], token, 0);
+    if (r->program->conditions == NULL || r->program->conditions->event_count == 0)
+        push(r, r->now_s + r->message_s[hop][direction], token);
+    else
+        push(r, arrival(r, hop, direction), token);
+}
+
+/* The changes are known beforehand: arrival() has them. */
+static void set_link(void *self, int link, double factor)
+{
+    (void)self, (void)link, (void)factor;
 }
 
 static double now(void *self)
@@ -145,34 +136,13 @@ static double now(void *self)
     return ((struct replay *)self)->now_s;
 }
 
-/* False when the event is void. */
-static bool take(struct replay *r, const struct event *event)
-{
-    struct shared_device *d;
-    const int stage = (int)(event->token >> 1);
-
-    if (event->generation == 0) {
-        r->now_s = event->date_s;
-        return true;
-    }
-    d = &r->devices[stage];
-    if (event->generation != d->generation)
-        return false;
-    r->now_s = event->date_s;
-    advance(r, stage);
-    d->runs[event->token & 1] = false;
-    reschedule(r, stage);
-    return true;
-}
-
 static bool init(struct replay *r, const struct psim_program *program)
 {
     const int stages = program->shape.stages;
 
     r->program = program;
-    r->devices = psim_alloc((size_t)stages, sizeof *r->devices);
     r->message_s = psim_alloc((size_t)stages, sizeof *r->message_s);
-    if (r->devices == NULL || r->message_s == NULL)
+    if (r->message_s == NULL)
         return false;
     for (int hop = 0; hop + 1 < stages; hop++) {
         for (int d = 0; d < 2; d++) {
@@ -190,7 +160,7 @@ static enum psim_status run(const struct psim_program *program,
                             struct psim_error *err)
 {
     struct replay r = {0};
-    const struct psim_clock clock = {&r, compute, transfer, now};
+    const struct psim_clock clock = {&r, timer, transfer, set_link, now};
     enum psim_status status;
 
     status =
@@ -203,15 +173,14 @@ static enum psim_status run(const struct psim_program *program,
     while (!psim_executor_done(r.executor) && !r.failed && r.count > 0) {
         const struct event event = pop(&r);
 
-        if (take(&r, &event))
-            psim_executor_complete(r.executor, event.token);
+        r.now_s = event.date_s;
+        psim_executor_complete(r.executor, event.token);
     }
     status = r.failed ? psim_fail(err, PSIM_ERR_NOMEM, "replay", "out of memory")
                       : psim_executor_result(r.executor, out, err);
 out:
     psim_executor_free(r.executor);
     psim_free(r.heap);
-    psim_free(r.devices);
     psim_free(r.message_s);
     return status;
 }

@@ -1,10 +1,10 @@
 /*
- * The simgrid engine: the executor on SimGrid's clock, with shared links and devices.
+ * The simgrid engine: the executor on SimGrid's clock, with shared links.
  *
- * Exclusive work is a timer; a message is a timer for the latency and then a flow over links
- * without latency, which share equally; two works that may share a device are Execs on a host of
- * speed 1 + g, each bounded to 1 (docs/model.md eq. 2 and 3).  Only what the program uses is
- * built: the hosts of its stages and the links of its routes.
+ * A message is a timer for the latency and then a flow over links without latency, which share
+ * equally (docs/model.md eq. 2).  What runs on a device is the executor's affair, for both engines
+ * alike.  Only what the program uses is built: the hosts of its stages and the links of its
+ * routes.
  */
 #include "sim/base/memory.h"
 #include "sim/engine/engine.h"
@@ -13,10 +13,6 @@
 
 #include <math.h>
 
-/* Work per second of an unshared device: large, so that SimGrid's absolute precisions (1e-5 of
- * work) do not show. */
-#define WORK_PER_S 1e9
-
 struct simgrid {
     const struct psim_program *program;
     struct psim_executor *executor;
@@ -24,7 +20,7 @@ struct simgrid {
     struct psim_fabric fabric;
 };
 
-static void complete(void *user, uint32_t token)
+static void complete(void *user, uint64_t token)
 {
     struct simgrid *s = user;
 
@@ -33,18 +29,14 @@ static void complete(void *user, uint32_t token)
         psim_shim_stop();
 }
 
-static void compute(void *self, int stage, double seconds, bool shared, uint32_t token)
+static void timer(void *self, double delay_s, uint64_t token)
 {
-    const struct simgrid *s = self;
-
-    if (shared)
-        psim_shim_execute(s->hosts[stage], seconds * WORK_PER_S, WORK_PER_S, token);
-    else
-        psim_shim_timer(seconds, token);
+    (void)self;
+    psim_shim_timer(delay_s, token);
 }
 
 /* A route that nothing limits, or an empty message, is latency alone. */
-static void transfer(void *self, int hop, int direction, uint32_t token)
+static void transfer(void *self, int hop, int direction, uint64_t token)
 {
     const struct simgrid *s = self;
     const struct psim_hop *h = &s->program->hops[hop];
@@ -56,6 +48,13 @@ static void transfer(void *self, int hop, int direction, uint32_t token)
                        (uint64_t)h->bytes[direction], token);
     else
         psim_shim_timer(route->latency_s, token);
+}
+
+static void set_link(void *self, int link, double factor)
+{
+    const struct simgrid *s = self;
+
+    psim_fabric_set_factor(&s->fabric, link, factor);
 }
 
 static double now(void *self)
@@ -81,10 +80,7 @@ static enum psim_status build_platform(struct simgrid *s, struct psim_error *err
 
     for (int j = 0; j < stages; j++) {
         const int device = program->workload->stages[j].device;
-        const double gain = psim_platform_device(program->platform, device)->concurrency_gain;
-
-        s->hosts[j] = psim_shim_add_host(psim_platform_device_name(program->platform, device),
-                                         (1 + gain) * WORK_PER_S);
+        s->hosts[j] = psim_shim_add_host(psim_platform_device_name(program->platform, device), 1.0);
     }
     for (int hop = 0; hop + 1 < stages; hop++) {
         psim_fabric_add_links(&s->fabric, &program->hops[hop].route[0]);
@@ -102,7 +98,7 @@ static enum psim_status run(const struct psim_program *program,
                             struct psim_error *err)
 {
     struct simgrid s = {.program = program};
-    const struct psim_clock clock = {&s, compute, transfer, now};
+    const struct psim_clock clock = {&s, timer, transfer, set_link, now};
     const char *why = "";
     enum psim_status status = PSIM_OK;
 

@@ -1,5 +1,5 @@
 /*
- * S4U without actors: maestro starts timers, Comms and Execs; their completion calls back into C.
+ * S4U without actors: maestro starts timers and Comms; their completion calls back into C.
  *
  * Measured on 3.32 (docs/design.md): a kernel timer costs about 0.5 us, a Comm 2 to 5 us, an
  * activity is created only when it is ready, because 3.32 keeps live activities in a list that a
@@ -40,7 +40,7 @@ namespace
 /* An activity in flight: the handle keeps it alive, the token goes back to C. */
 struct Slot {
     sg4::ActivityPtr activity;
-    uint32_t token = 0;
+    uint64_t token = 0;
 };
 
 struct Shim {
@@ -72,7 +72,7 @@ uint32_t take_slot()
     return index;
 }
 
-void report(uint32_t token)
+void report(uint64_t token)
 {
     if (!shim.stopped)
         shim.complete(shim.user, token);
@@ -83,7 +83,7 @@ void report(uint32_t token)
 void finish(const void *data)
 {
     const auto index = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(data) - 1);
-    const uint32_t token = shim.slots[index].token;
+    const uint64_t token = shim.slots[index].token;
 
     if (shim.ending >= 0)
         shim.free_slots.push_back(static_cast<uint32_t>(shim.ending));
@@ -91,7 +91,7 @@ void finish(const void *data)
     report(token);
 }
 
-template <class Activity> void launch(Activity activity, uint32_t token)
+template <class Activity> void launch(Activity activity, uint64_t token)
 {
     const uint32_t index = take_slot();
 
@@ -109,7 +109,6 @@ void watch_completions()
 {
 #if PSIM_SIMGRID_334
     sg4::Comm::on_completion_cb([](sg4::Comm const &comm) { finish(comm.get_data<void>()); });
-    sg4::Exec::on_completion_cb([](sg4::Exec const &exec) { finish(exec.get_data<void>()); });
 #else
     sg4::Activity::on_completion_cb(
         [](sg4::Activity const &activity) { finish(activity.get_data<void>()); });
@@ -214,13 +213,13 @@ extern "C" double psim_shim_now(void)
     return sg4::Engine::get_clock();
 }
 
-extern "C" void psim_shim_timer(double delay_s, uint32_t token)
+extern "C" void psim_shim_timer(double delay_s, uint64_t token)
 {
     simgrid::kernel::timer::Timer::set(sg4::Engine::get_clock() + delay_s,
                                        [token] { report(token); });
 }
 
-static void start_flow(int from, int to, uint64_t bytes, uint32_t token)
+static void start_flow(int from, int to, uint64_t bytes, uint64_t token)
 {
     auto comm = sg4::Comm::sendto_init(shim.hosts[from], shim.hosts[to]);
 
@@ -228,7 +227,7 @@ static void start_flow(int from, int to, uint64_t bytes, uint32_t token)
     launch(comm, token);
 }
 
-extern "C" void psim_shim_flow(int from, int to, double latency_s, uint64_t bytes, uint32_t token)
+extern "C" void psim_shim_flow(int from, int to, double latency_s, uint64_t bytes, uint64_t token)
 {
     if (latency_s > 0)
         simgrid::kernel::timer::Timer::set(
@@ -238,14 +237,9 @@ extern "C" void psim_shim_flow(int from, int to, double latency_s, uint64_t byte
         start_flow(from, to, bytes, token);
 }
 
-extern "C" void psim_shim_execute(int host, double work, double bound, uint32_t token)
+extern "C" void psim_shim_set_bandwidth(int link, double bandwidth_bytes_per_s)
 {
-    auto exec = sg4::Exec::init();
-
-    exec->set_host(shim.hosts[host]);
-    exec->set_flops_amount(work);
-    exec->set_bound(bound);
-    launch(exec, token);
+    shim.links[link]->set_bandwidth(bandwidth_bytes_per_s);
 }
 
 extern "C" bool psim_shim_run(const char **why)

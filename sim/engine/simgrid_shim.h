@@ -1,6 +1,6 @@
 /**
  * @file sim/engine/simgrid_shim.h
- * The one door to SimGrid: platform building, timers, flows and shared execution, without actors.
+ * The one door to SimGrid: platform building, timers and flows, without actors.
  *
  * Called by simgrid.c, flows.c and fabric.c, in a process that runs one simulation and ends:
  * SimGrid's state is once per process.  Nothing here throws; what SimGrid refuses by aborting ends
@@ -18,7 +18,7 @@ extern "C" {
 #endif
 
 /** Called at the simulated moment at which something that was started ends. */
-typedef void psim_shim_complete(void *user, uint32_t token);
+typedef void psim_shim_complete(void *user, uint64_t token);
 
 /** Opens the engine with an empty platform; false (with a text) when SimGrid refuses. */
 bool psim_shim_open(psim_shim_complete *complete, void *user, const char **why);
@@ -39,13 +39,13 @@ void psim_shim_seal(void);
 double psim_shim_now(void);
 
 /** Completes after `delay_s` > 0. */
-void psim_shim_timer(double delay_s, uint32_t token);
+void psim_shim_timer(double delay_s, uint64_t token);
 
 /** A message: `latency_s`, then a flow of `bytes` > 0 over the route. */
-void psim_shim_flow(int from, int to, double latency_s, uint64_t bytes, uint32_t token);
+void psim_shim_flow(int from, int to, double latency_s, uint64_t bytes, uint64_t token);
 
-/** Work on a host, at most `bound` per second however idle the host is. */
-void psim_shim_execute(int host, double work, double bound, uint32_t token);
+/** A link's bandwidth from now on, for flows under way too; each direction's if it is duplex. */
+void psim_shim_set_bandwidth(int link, double bandwidth_bytes_per_s);
 
 /** Runs until nothing is left or psim_shim_stop was called; false (with a text) on an exception. */
 bool psim_shim_run(const char **why);

@@ -12,6 +12,7 @@
 #define PSIM_PROGRAM_PROGRAM_H
 
 #include "sim/method/method.h"
+#include "sim/platform/conditions.h"
 #include "sim/platform/platform.h"
 #include "sim/program/result.h"
 #include "sim/program/workload.h"
@@ -30,6 +31,8 @@ struct psim_program {
     enum psim_accounting accounting;
     bool stash;                /**< the backward reads its forward's parameters */
     enum psim_overlap overlap; /**< how two actions of one step share a device */
+    /** Set by the caller after building; borrowed; NULL: everything runs as its data sheet says. */
+    const struct psim_conditions *conditions;
     struct psim_hop *hops;     /**< [stages - 1] */
     bool *reversible;          /**< [stages]; shape.reversible points here */
 };

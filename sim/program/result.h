@@ -84,6 +84,11 @@ struct psim_simulation {
     double bytes_forward_per_microbatch, bytes_backward_per_microbatch;
     double communication_forward, communication_backward; /**< bytes in streams of the boundary */
     int64_t operations;                                   /**< computes and transfers simulated */
+    int64_t updates; /**< optimizer updates simulated from a cold start; 0: the steady state */
+    /* A run that a failure ended; its times are NaN. */
+    int failure;                /**< index of the condition; -1: none */
+    double failed_at_s, lost_s; /**< lost: since the first stage's last update */
+    int64_t updates_done, lost_microbatches;
     int stage_count;
     struct psim_stage_result *stages; /**< [stage_count], owned */
 };

@@ -234,6 +234,24 @@ static json_t *options(struct writer *writer, const struct psim_result *result)
     return object;
 }
 
+/* A run of so many updates from a cold start; null where the steady state was measured. */
+static json_t *fixed_run(struct writer *writer, const struct psim_simulation *simulation)
+{
+    const bool failed = simulation->failure >= 0;
+    json_t *object;
+
+    if (simulation->updates == 0)
+        return json_null();
+    object = json_object();
+    put(writer, object, "updates", count(simulation->updates));
+    put(writer, object, "updates_done", count(simulation->updates_done));
+    put(writer, object, "failed", json_boolean(failed));
+    put(writer, object, "failed_at_s", real(failed ? simulation->failed_at_s : NAN));
+    put(writer, object, "lost_microbatches", count(simulation->lost_microbatches));
+    put(writer, object, "lost_s", real(failed ? simulation->lost_s : NAN));
+    return object;
+}
+
 static json_t *tags(struct writer *writer, const struct psim_result *result)
 {
     json_t *object = json_object();
@@ -286,6 +304,7 @@ static json_t *result_object(struct writer *writer, const struct psim_result *re
     put(writer, object, "steady", json_boolean(simulation->steady));
     put(writer, object, "start_up_s", real(simulation->start_up_s));
     put(writer, object, "operations", count(simulation->operations));
+    put(writer, object, "run", fixed_run(writer, simulation));
     put(writer, object, "bottleneck", text(result->bottleneck));
     put(writer, object, "note", text(result->note));
     put(writer, object, "tags", tags(writer, result));

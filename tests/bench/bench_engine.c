@@ -193,7 +193,7 @@ static double median_command_s(char *const arguments[], int runs)
     return figures[runs / 2].seconds;
 }
 
-static void ignore(void *user, uint32_t token)
+static void ignore(void *user, uint64_t token)
 {
     (void)user, (void)token;
 }

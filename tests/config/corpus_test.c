@@ -123,10 +123,10 @@ static void leave_scratch_folder(const char *folder)
 static void checker_rejects_another_position_and_a_missing_line(void **state)
 {
     static const char input[] = "{ \"petrasim\": \"device/2\" }\n";
-    static const char *const wrong[] = {
-        "input.json:1:16: error: .petrasim: unknown version \"device/2\"; this program reads "
-        "\"device/1\"\n",
-        "", "input.json:1:15: error: .petrasim: something else\n"};
+    static const char elsewhere[] = "input.json:1:16: error: .petrasim: unknown version "
+                                    "\"device/2\"; this program reads \"device/1\"\n";
+    static const char *const wrong[] = {elsewhere, "",
+                                        "input.json:1:15: error: .petrasim: something else\n"};
     static const char right[] = "input.json:1:15: error: .petrasim: unknown version \"device/2\"; "
                                 "this program reads \"device/1\"\n";
     char folder[64];

@@ -374,7 +374,7 @@ static void hash_covers_all_files_in_reading_order(void **state)
 {
     struct psim_scenario scenario = read_valid("minimal.json");
     char line[128] = "";
-    FILE *pipe = popen("cd " DATA " && cat valid/minimal.json valid/graph.json "
+    FILE *pipe = popen("cd '" DATA "' && cat valid/minimal.json valid/graph.json "
                        "catalogue/devices/TEST-FAST.json | sha256sum",
                        "r");
 

@@ -26,9 +26,9 @@ fi
 awk '
 BEGIN {
     uses["base"] = ""
-    uses["model"] = uses["platform"] = uses["method"] = "base"
+    uses["model"] = uses["platform"] = uses["method"] = uses["collective"] = "base"
     uses["cost"] = "base model platform"
-    uses["program"] = uses["cost"] " cost method"
+    uses["program"] = uses["cost"] " cost method collective"
     uses["engine"] = uses["report"] = uses["program"] " program"
     uses["config"] = "base model platform method"
     uses["import"] = "base model platform"

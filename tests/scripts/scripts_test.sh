@@ -78,7 +78,7 @@ not_called() { ! called "$1"; }
 says() { grep -q -- "$1" "$scratch/stderr"; }
 prints() { [ "$(cat "$scratch/stdout")" = "$1" ]; }
 
-build_packages="libsimgrid-dev libopenblas-dev libjansson-dev libmd-dev libexpat1-dev"
+build_packages="libsimgrid-dev libopenblas-dev libjansson-dev libmd-dev librandom123-dev libexpat1-dev"
 build_packages+=" pkg-config cmake ninja-build gcc g++"
 test_packages="libcmocka-dev clang clang-format"
 
@@ -95,7 +95,7 @@ neither_root_nor_sudo_prints_one_apt_line_and_exits_4() {
 }
 
 apt_line_names_only_what_is_missing() {
-    fresh_machine 1000 fails libsimgrid-dev libopenblas-dev libmd-dev libexpat1-dev pkg-config cmake gcc g++
+    fresh_machine 1000 fails libsimgrid-dev libopenblas-dev libmd-dev librandom123-dev libexpat1-dev pkg-config cmake gcc g++
     script run.sh
     expect "the two packages" says 'recommends libjansson-dev ninja-build$'
 }

@@ -146,6 +146,7 @@ static void build(const struct test_pipeline *pipeline, const struct psim_method
     must(psim_program_build(method, shape, &pipeline->workload, &pipeline->platform,
                             PSIM_ACCOUNTING_FULL, program, &err),
          &err);
+    program->conditions = pipeline->conditions;
 }
 
 struct psim_simulation test_run(const struct test_pipeline *pipeline,

@@ -18,6 +18,7 @@ struct test_pipeline {
     struct psim_platform platform;
     struct psim_workload workload;
     double gain;
+    const struct psim_conditions *conditions; /**< borrowed; NULL: none */
 };
 
 /** Stages on a chain; every neighbour pair has its own duplex link. */

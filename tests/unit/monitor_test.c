@@ -51,6 +51,47 @@ static void a_window_is_whole_optimizer_steps(void **state)
     psim_monitor_release(&monitor);
 }
 
+/* The first stage repeats, another one drifts: the candidate is refuted, again and again, and the
+ * run ends all the same. */
+static void a_drifting_stage_refutes_the_period(void **state)
+{
+    struct psim_monitor monitor;
+    enum psim_monitor_event event = PSIM_MONITOR_GO_ON;
+    int64_t n;
+
+    (void)state;
+    psim_monitor_init(&monitor, 2, 1);
+    for (n = 0; event != PSIM_MONITOR_WINDOW_ENDS && n < 1000000; n++) {
+        psim_monitor_end(&monitor, 1, false, n, 1.001 * (double)n);
+        psim_monitor_end(&monitor, 0, true, n, (double)(n + 1));
+        event = psim_monitor_backward(&monitor, (double)(n + 1));
+    }
+    assert_int_equal(event, PSIM_MONITOR_WINDOW_ENDS);
+    assert_false(monitor.steady);
+    psim_monitor_release(&monitor);
+}
+
+/* A transient of the first stage that looks steady is outlived. */
+static void a_period_that_holds_everywhere_is_proved(void **state)
+{
+    struct psim_monitor monitor;
+    enum psim_monitor_event event = PSIM_MONITOR_GO_ON;
+    double other = 0;
+    int64_t n;
+
+    (void)state;
+    psim_monitor_init(&monitor, 2, 1);
+    for (n = 0; event != PSIM_MONITOR_WINDOW_ENDS && n < 1000000; n++) {
+        other += n < 100 ? 1.25 : 1;
+        psim_monitor_end(&monitor, 1, true, n, other);
+        psim_monitor_end(&monitor, 0, true, n, (double)(n + 1));
+        event = psim_monitor_backward(&monitor, (double)(n + 1));
+    }
+    assert_true(monitor.steady);
+    assert_true(monitor.opens >= 100);
+    psim_monitor_release(&monitor);
+}
+
 static void what_never_repeats_is_said_to_be_unsteady(void **state)
 {
     struct psim_monitor monitor;
@@ -111,6 +152,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_period_is_found_and_measured_whole),
         cmocka_unit_test(a_window_is_whole_optimizer_steps),
+        cmocka_unit_test(a_drifting_stage_refutes_the_period),
+        cmocka_unit_test(a_period_that_holds_everywhere_is_proved),
         cmocka_unit_test(what_never_repeats_is_said_to_be_unsteady),
         cmocka_unit_test(a_ring_finds_what_is_in_flight_and_grows),
         cmocka_unit_test(a_moving_window_keeps_the_ring_small),
