@@ -148,7 +148,7 @@ static void an_invalid_scenario_makes_no_file_and_keeps_the_old_one(void **state
     check_kept(test_petrasim("compare", "--out", "kept", FAULTY), 3, FAULTY ":5:28: error: ");
     check_kept(test_petrasim("compare", "--out", "kept", "missing.json"), 3, "cannot be read");
     check_kept(test_petrasim("compare", "--out", "kept", "."), 3, "is a folder");
-    check_kept(test_petrasim("show", "device", "A10", "--out", "kept"), 3, "A10");
+    check_kept(test_petrasim("show", "device", "A1000", "--out", "kept"), 3, "A1000");
 }
 
 static void what_cannot_be_written_is_said_and_nothing_is_left(void **state)
