@@ -63,14 +63,76 @@ static struct busiest busiest_link(const struct psim_program *program,
     return best;
 }
 
+/* Mean over the stages of what their work takes at least, over the window. */
+static double mean_demand(const struct psim_simulation *simulation)
+{
+    double sum = 0;
+
+    for (int j = 0; j < simulation->stage_count; j++)
+        sum += simulation->stages[j].demand_fraction;
+    return sum / simulation->stage_count;
+}
+
+/* True when no micro-batch begins before the one before it has gone all the way back. */
+static bool one_at_a_time(const struct psim_simulation *simulation)
+{
+    for (int j = 0; j < simulation->stage_count; j++) {
+        if (simulation->stages[j].held_microbatches > 1)
+            return false;
+    }
+    return true;
+}
+
+static const char *name_link(struct psim_arena *arena, const struct psim_program *program,
+                             const struct busiest *link)
+{
+    const char *name = program->platform->links[link->index].name;
+
+    /* Only an engine without contention uses more of a link than there is. */
+    if (link->share > 1 + 1e-6)
+        return psim_arena_printf(arena,
+                                 "link %s: %.0f %% of its bandwidth used, which only an engine "
+                                 "without contention allows",
+                                 name, 100 * link->share);
+    return psim_arena_printf(arena, "link %s bandwidth (in use %.0f %%)", name,
+                             100 * fmin(1, link->share));
+}
+
+/* Nothing is in use nearly always: what do the devices wait for? */
+static const char *name_waiting(struct psim_arena *arena, const struct psim_program *program,
+                                const struct psim_simulation *simulation,
+                                const struct busiest *stage, const struct busiest *link)
+{
+    const double exposed = simulation->exposed_communication_fraction;
+    const double mean = mean_demand(simulation);
+
+    if (link->share >= stage->share)
+        return psim_arena_printf(arena, "transfers over link %s (in use %.0f %%)",
+                                 program->platform->links[link->index].name, 100 * link->share);
+    if (exposed >= 0.5 * simulation->bubble_fraction && exposed > 0)
+        return psim_arena_printf(arena, "transfers (devices wait %.0f %% for messages)",
+                                 100 * exposed);
+    if (one_at_a_time(simulation) && simulation->stage_count > 1)
+        return "one stage works at a time";
+    if (program->method->flushes)
+        return "fill and drain of the flushed pipeline";
+    if (stage->share >= 1.1 * mean)
+        return psim_arena_printf(
+            arena, "uneven stages: stage %d (%s) works %.0f %% of the time, the mean %.0f %%",
+            stage->index + 1, program->workload->stages[stage->index].name, 100 * stage->share,
+            100 * mean);
+    return psim_arena_printf(arena,
+                             "micro-batches in flight: the way there and back takes longer "
+                             "than the stages' work (stages work %.0f %% of the time)",
+                             100 * mean);
+}
+
 const char *psim_study_bottleneck(struct psim_arena *arena, const struct psim_program *program,
                                   const struct psim_simulation *simulation)
 {
     const struct busiest stage = busiest_stage(simulation);
     const struct busiest link = busiest_link(program, simulation);
     const struct psim_stage *s = &program->workload->stages[stage.index];
-    const double bubble = simulation->bubble_fraction;
-    const double exposed = simulation->exposed_communication_fraction;
 
     if (link.index < 0)
         return NULL;
@@ -78,22 +140,11 @@ const char *psim_study_bottleneck(struct psim_arena *arena, const struct psim_pr
         return "the failure";
     if (!(simulation->time_per_microbatch_s > 0))
         return "nothing takes time";
+    if (link.share > 1 + 1e-6 || (link.share >= NEARLY_ALWAYS && link.share > stage.share))
+        return name_link(arena, program, &link);
     if (stage.share >= NEARLY_ALWAYS)
         return psim_arena_printf(
             arena, "stage %d compute (%s on %s, %.0f %% of the time)", stage.index + 1, s->name,
             psim_platform_device_name(program->platform, s->device), 100 * stage.share);
-    if (link.share >= NEARLY_ALWAYS)
-        return psim_arena_printf(arena, "link %s bandwidth (in use %.0f %%)",
-                                 program->platform->links[link.index].name,
-                                 100 * fmin(1, link.share));
-    if (exposed >= 0.5 * bubble && exposed > 0)
-        return psim_arena_printf(arena, "transfers (devices wait %.0f %% for messages)",
-                                 100 * exposed);
-    if (program->method->flushes && simulation->utilisation_mean * program->shape.stages <= 1.001)
-        return "one stage works at a time";
-    if (program->method->flushes)
-        return "fill and drain of the flushed pipeline";
-    return psim_arena_printf(
-        arena, "uneven stages: stage %d (%s) works %.0f %% of the time, the mean %.0f %%",
-        stage.index + 1, s->name, 100 * stage.share, 100 * simulation->utilisation_mean);
+    return name_waiting(arena, program, simulation, &stage, &link);
 }

@@ -106,6 +106,9 @@ enum psim_exit psim_cli_exit(enum psim_status status, bool reading);
 /** The catalogue in use: --catalogue, else beside the installed program, else the source tree's. */
 struct psim_catalogue psim_cli_catalogue(const struct psim_cli_values *values);
 
+/** True for what --out takes as standard output: NULL and "-". */
+bool psim_cli_is_stdout(const char *path);
+
 /** Writes a text to --out or standard output and says what went wrong; the exit code. */
 enum psim_exit psim_cli_write(const char *path, const struct psim_text *text);
 

@@ -191,6 +191,11 @@ struct psim_catalogue psim_cli_catalogue(const struct psim_cli_values *values)
                                                                     : PSIM_INSTALL_PLATFORMS};
 }
 
+bool psim_cli_is_stdout(const char *path)
+{
+    return path == NULL || strcmp(path, "-") == 0;
+}
+
 enum psim_exit psim_cli_write(const char *path, const struct psim_text *text)
 {
     struct psim_error err = PSIM_ERROR_INIT;
@@ -200,7 +205,8 @@ enum psim_exit psim_cli_write(const char *path, const struct psim_text *text)
         fprintf(stderr, "petrasim: out of memory\n");
         return PSIM_EXIT_FAILED;
     }
-    status = psim_output_write(path, text->data == NULL ? "" : text->data, text->length, &err);
+    status = psim_output_write(psim_cli_is_stdout(path) ? NULL : path,
+                               text->data == NULL ? "" : text->data, text->length, &err);
     if (status != PSIM_OK)
         psim_cli_complain(&err);
     return psim_cli_exit(status, false);
@@ -257,6 +263,11 @@ static int command_at(int argc, char **argv)
     return -1;
 }
 
+static void print_version(void)
+{
+    printf("petrasim %s (SimGrid %s)\n", PSIM_VERSION, psim_engine_simgrid_version());
+}
+
 static enum psim_exit dispatch(int argc, char **argv, char **operands)
 {
     const int at = command_at(argc, argv);
@@ -270,10 +281,17 @@ static enum psim_exit dispatch(int argc, char **argv, char **operands)
         if (!psim_cli_parse(argc - 1, argv + 1, allowed, NULL, &values, operands, &count))
             return PSIM_EXIT_USAGE;
         if (values.version)
-            printf("petrasim %s (SimGrid %s)\n", PSIM_VERSION, psim_engine_simgrid_version());
+            print_version();
         else
             print_help(values.help ? stdout : stderr);
         return values.version || values.help ? PSIM_EXIT_OK : PSIM_EXIT_USAGE;
+    }
+    if (strcmp(argv[at], "help") == 0 || strcmp(argv[at], "version") == 0) {
+        if (argv[at][0] == 'h')
+            print_help(stdout);
+        else
+            print_version();
+        return PSIM_EXIT_OK;
     }
     command = find_command(argv[at]);
     if (command == NULL)

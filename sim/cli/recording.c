@@ -1,15 +1,15 @@
 /*
  * The simulation may run in a child, so the observers write to a temporary file that both share;
  * the parent turns it into the output.  A trace event is one line: open it in ui.perfetto.dev or
- * chrome://tracing.  Each row is one process of the trace, each stage four tracks: its two
- * streams, messages forward, messages back.
+ * chrome://tracing.  Each row is one process of the trace, each stage two tracks, for its two
+ * streams; messages are spans of their own.
  */
 #include "sim/cli/recording.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-enum { TRACK_STREAM, TRACK_FORWARD = 2, TRACK_BACK, TRACKS };
+enum { TRACKS = 2 };
 
 struct recorder {
     FILE *file;
@@ -91,15 +91,23 @@ static void trace_action(void *user, int stage, int slot, const struct psim_acti
         name = "recompute";
     else if (action->passes & PSIM_RECONSTRUCT)
         name = "rebuild + backward";
-    trace_slice(user, name, action->microbatch, stage, TRACK_STREAM + slot, start_s, end_s);
+    trace_slice(user, name, action->microbatch, stage, slot, start_s, end_s);
 }
 
+/* Messages overlap, so they are not slices of a track but spans of their own, matched by id. */
 static void trace_transfer(void *user, int hop, int direction, int64_t microbatch, double start_s,
                            double end_s)
 {
-    trace_slice(user, direction == 0 ? "send forward" : "send back", microbatch,
-                direction == 0 ? hop : hop + 1, direction == 0 ? TRACK_FORWARD : TRACK_BACK,
-                start_s, end_s);
+    const struct recorder *r = user;
+    const char *name = direction == 0 ? "send forward" : "send back";
+
+    for (int end = 0; end < 2; end++)
+        fprintf(
+            r->file,
+            ",\n{\"name\":\"%s %d\",\"cat\":\"message\",\"ph\":\"%s\",\"id\":\"%d.%d.%d.%" PRId64
+            "\",\"pid\":%d,\"tid\":%d,\"ts\":%.4f,\"args\":{\"microbatch\":%" PRId64 "}}",
+            name, hop + 1, end == 0 ? "b" : "e", r->row + 1, hop, direction, microbatch, r->row + 1,
+            hop * TRACKS + 1, 1e6 * (end == 0 ? start_s : end_s), microbatch);
 }
 
 static void trace_memory(void *user, int stage, double at_s,
@@ -127,8 +135,7 @@ static struct psim_observer trace_observer(struct recorder *recorder)
 
 static void trace_names(FILE *file, const struct psim_study *study, int row, bool first)
 {
-    static const char *const tracks[TRACKS] = {"", " (second stream)", " messages forward",
-                                               " messages back"};
+    static const char *const tracks[TRACKS] = {"", " (second stream)"};
     const struct psim_program *program = &study->programs[row];
 
     fprintf(file, "%s\n{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":%d,\"args\":{\"name\":",

@@ -3,6 +3,9 @@
 #include "sim/cli/comparison.h"
 #include "sim/cli/recording.h"
 
+#include <string.h>
+#include <sys/stat.h>
+
 static enum psim_exit report(const struct psim_cli_values *values, const struct psim_study *study,
                              enum psim_view view)
 {
@@ -52,6 +55,49 @@ static enum psim_exit simulate(const struct psim_cli_values *values, struct psim
     return PSIM_EXIT_OK;
 }
 
+/* Device and file number of what a path leads to; false where there is nothing yet. */
+static bool identify(const char *path, struct stat *out)
+{
+    return path != NULL && stat(path, out) == 0 && S_ISREG(out->st_mode);
+}
+
+static bool same_file(const char *a, const char *b)
+{
+    struct stat x, y;
+
+    if (a == NULL || b == NULL)
+        return false;
+    if (identify(a, &x) && identify(b, &y))
+        return x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+    return strcmp(a, b) == 0 && !psim_cli_is_stdout(a);
+}
+
+/* An output may be neither an input nor another output. */
+static bool outputs_are_apart(const struct psim_cli_values *values, const char *scenario,
+                              const char *platform)
+{
+    const char *const outputs[] = {values->out, values->timeline, values->trace};
+
+    for (size_t i = 0; i < 3; i++) {
+        const char *other = NULL;
+
+        if (same_file(outputs[i], scenario))
+            other = scenario;
+        else if (same_file(outputs[i], platform))
+            other = platform;
+        for (size_t k = 0; k < i; k++) {
+            if (same_file(outputs[i], outputs[k]))
+                other = outputs[k];
+        }
+        if (other != NULL) {
+            fprintf(stderr, "petrasim: %s would be overwritten: it is another file of this run\n",
+                    other);
+            return false;
+        }
+    }
+    return true;
+}
+
 static enum psim_exit command(const struct psim_cli_values *values, const char *file,
                               enum psim_view view)
 {
@@ -64,6 +110,10 @@ static enum psim_exit command(const struct psim_cli_values *values, const char *
     enum psim_status status;
 
     status = psim_scenario_read(file, &catalogue, &scenario, &list);
+    if (!outputs_are_apart(values, file, status == PSIM_OK ? scenario.platform_file : NULL)) {
+        code = PSIM_EXIT_USAGE;
+        goto out;
+    }
     if (status == PSIM_OK) {
         engine = psim_engine_find(values->engine != NULL ? values->engine
                                                          : psim_engine_names[scenario.engine]);
@@ -73,6 +123,7 @@ static enum psim_exit command(const struct psim_cli_values *values, const char *
     code = psim_cli_exit(status, true);
     if (status == PSIM_OK)
         code = simulate(values, &study, view);
+out:
     psim_study_release(&study);
     psim_scenario_release(&scenario);
     psim_diagnostics_release(&list);

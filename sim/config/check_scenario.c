@@ -102,8 +102,11 @@ static void check_device_count(const struct check *check, const struct psim_work
                           model->name, stages);
     else
         psim_reader_error(check->reader, check->platform, PSIM_ERR_RANGE, NULL,
-                          "the platform has %d devices, but the model \"%s\" has %d stages",
-                          devices, model->name, stages);
+                          "the platform has %d devices, but the model \"%s\" has %d stages%s",
+                          devices, model->name, stages,
+                          check->scenario->workload.partition == PSIM_PARTITION_PER_BLOCK
+                              ? "; \"partition\": \"balanced\" cuts it to fit"
+                              : "");
 }
 
 /* Neighbours in the pipeline must reach each other; names the first pair that does not. */

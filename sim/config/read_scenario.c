@@ -7,6 +7,7 @@
 #include "sim/config/name_set.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #define BATCH_LIMIT     1048576            /* 2^20: micro-batch and accumulation */
 #define SEED_LIMIT      9007199254740992.0 /* 2^53: exact in every JSON reader */
@@ -147,6 +148,23 @@ static void read_placement(struct psim_reader *reader, const struct psim_node *n
     scenario->workload.placement_count = node->count;
 }
 
+/* A path, or the name of a cluster of the catalogue where there is no such file. */
+static const char *find_platform_file(struct psim_reader *reader, const struct psim_node *node)
+{
+    const char *file = psim_reader_resolve(reader, node), *cluster;
+
+    if (file == NULL || access(file, F_OK) == 0 || reader->catalogue == NULL ||
+        strchr(node->value.string, '/') != NULL)
+        return file;
+    cluster = psim_arena_printf(reader->arena, "%s/clusters/%s.json", reader->catalogue->root,
+                                node->value.string);
+    if (cluster == NULL) {
+        psim_reader_out_of_memory(reader);
+        return NULL;
+    }
+    return access(cluster, F_OK) == 0 ? cluster : file;
+}
+
 static void read_platform_part(struct psim_reader *reader, const struct psim_node *node,
                                struct psim_scenario *scenario)
 {
@@ -155,7 +173,7 @@ static void read_platform_part(struct psim_reader *reader, const struct psim_nod
 
     if (psim_read_text(reader, node) == NULL)
         return;
-    file = psim_reader_resolve(reader, node);
+    file = find_platform_file(reader, node);
     if (file == NULL)
         return;
     root = psim_reader_open(reader, file, PSIM_FILE_PLATFORM, node);

@@ -475,7 +475,7 @@ void psim_executor_complete(struct psim_executor *x, uint64_t token)
 
     if (x->done)
         return;
-    switch ((enum psim_token_kind)(token >> 62)) {
+    switch (psim_token_kind(token)) {
     case PSIM_TOKEN_DEVICE:
         if (generation != (x->stage[index].device.generation & UINT32_C(0x3fffffff)))
             return;

@@ -14,12 +14,18 @@
 #define PSIM_PASS_SETS 32 /* every combination of enum psim_pass */
 
 /* Tokens: what kind of thing is over, and which.  A timer of a device also carries the generation
- * it was set for, so that one that is out of date is known. */
+ * it was set for, so that one that is out of date is known; a transfer has no generation, and an
+ * engine may use those bits. */
 enum psim_token_kind { PSIM_TOKEN_DEVICE, PSIM_TOKEN_TRANSFER, PSIM_TOKEN_CONDITION };
 
 static inline uint64_t psim_token(enum psim_token_kind kind, uint32_t generation, uint32_t index)
 {
     return (uint64_t)kind << 62 | (uint64_t)(generation & UINT32_C(0x3fffffff)) << 32 | index;
+}
+
+static inline enum psim_token_kind psim_token_kind(uint64_t token)
+{
+    return (enum psim_token_kind)(token >> 62);
 }
 
 /* What a stage has done since the start; the window is the difference of two of these. */

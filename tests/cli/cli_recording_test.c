@@ -16,7 +16,7 @@
 #define ROOM    24
 
 /* Rows and stages of labels.json; tracks of a stage: two streams, messages forward, back. */
-enum { ROWS = 8, STAGES = 3, TRACKS = 4 };
+enum { ROWS = 8, STAGES = 3, TRACKS = 2 };
 
 static const char *const engines[] = {"simgrid", "replay"};
 
@@ -195,6 +195,29 @@ struct track {
     double seconds;
 };
 
+/* Spans of messages that began less those that ended, and all that began: [row][hop][direction]. */
+struct spans {
+    int open, begun;
+};
+
+static void add_span(const json_t *event, struct spans spans[ROWS][STAGES][2])
+{
+    int row, hop, direction;
+    struct spans *s;
+
+    assert_int_equal(sscanf(test_json_text(event, "/id"), "%d.%d.%d.", &row, &hop, &direction), 3);
+    assert_true(row >= 1 && row <= ROWS && hop >= 0 && hop < STAGES - 1);
+    assert_true(direction == 0 || direction == 1);
+    s = &spans[row - 1][hop][direction];
+    if (strcmp(test_json_text(event, "/ph"), "b") == 0) {
+        s->begun++;
+        s->open++;
+    } else {
+        assert_string_equal(test_json_text(event, "/ph"), "e");
+        s->open--;
+    }
+}
+
 static void add_slice(const json_t *event, struct track tracks[ROWS * STAGES * TRACKS])
 {
     const int row = (int)test_json_number(event, "/pid") - 1;
@@ -213,6 +236,7 @@ static void the_trace_has_slices_and_messages_of_every_stage(void **state)
     (void)state;
     for (size_t e = 0; e < 2; e++) {
         struct track tracks[ROWS * STAGES * TRACKS] = {{0, 0}};
+        struct spans spans[ROWS][STAGES][2] = {{{{0, 0}}}};
         json_t *result = record(LABELS, engines[e]), *trace;
         char *text = test_file_read("trace.json", NULL);
         const json_t *events, *event;
@@ -224,13 +248,16 @@ static void the_trace_has_slices_and_messages_of_every_stage(void **state)
         {
             if (strcmp(test_json_text(event, "/ph"), "X") == 0)
                 add_slice(event, tracks);
+            else if (json_object_get(event, "cat") != NULL)
+                add_span(event, spans);
         }
-        for (int t = 0; t < ROWS * STAGES; t++) {
-            const int stage = t % STAGES;
-
+        for (int t = 0; t < ROWS * STAGES; t++)
             assert_true(tracks[TRACKS * t].slices > 0 && tracks[TRACKS * t].seconds > 0);
-            assert_int_equal(tracks[TRACKS * t + 2].slices > 0, stage < STAGES - 1);
-            assert_int_equal(tracks[TRACKS * t + 3].slices > 0, stage > 0);
+        for (int s = 0; s < ROWS * (STAGES - 1) * 2; s++) {
+            const struct spans *span = &spans[s / 2 / (STAGES - 1)][s / 2 % (STAGES - 1)][s % 2];
+
+            assert_true(span->begun > 0);
+            assert_int_equal(span->open, 0);
         }
         json_decref(trace);
         json_decref(result);
