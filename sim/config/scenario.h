@@ -48,8 +48,8 @@ struct psim_scenario {
     const char *baseline; /**< a label; resolved: never NULL */
     uint64_t seed;
     const struct psim_conditions *conditions; /**< NULL: none */
-    bool memory_fail;       /**< "memory_check": "fail" */
-    char inputs_sha256[65]; /**< over all files read, in the order of reading */
+    bool memory_fail;                         /**< "memory_check": "fail" */
+    char inputs_sha256[65];                   /**< over all files read, in the order of reading */
     /* Positions of keys that later checks may have to point at. */
     struct psim_position platform_position, partition_position, placement_position;
     struct psim_model_entry *model_entries; /**< private to sim/config */

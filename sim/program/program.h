@@ -33,8 +33,8 @@ struct psim_program {
     enum psim_overlap overlap; /**< how two actions of one step share a device */
     /** Set by the caller after building; borrowed; NULL: everything runs as its data sheet says. */
     const struct psim_conditions *conditions;
-    struct psim_hop *hops;     /**< [stages - 1] */
-    bool *reversible;          /**< [stages]; shape.reversible points here */
+    struct psim_hop *hops; /**< [stages - 1] */
+    bool *reversible;      /**< [stages]; shape.reversible points here */
 };
 
 /**
