@@ -16,6 +16,8 @@ struct psim_clock {
     void (*timer)(void *self, double delay_s, uint64_t token);
     /** Message over hop `hop` (between stages hop and hop + 1), direction 0 forward, 1 back. */
     void (*transfer)(void *self, int hop, int direction, uint64_t token);
+    /** Message of the gradients' all-reduce: program->sync_flows[flow]. */
+    void (*sync)(void *self, int flow, uint64_t token);
     /** From now on a platform link has `factor` of its bandwidth; an engine that knows the
      *  conditions beforehand ignores it. */
     void (*set_link)(void *self, int link, double factor);

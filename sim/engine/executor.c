@@ -9,15 +9,20 @@ static double now_s(const struct psim_executor *x)
     return x->clock->now(x->clock->self);
 }
 
-static void fail(struct psim_executor *x)
+void psim_executor_fail(struct psim_executor *x)
 {
     x->failed = true;
     x->done = true;
 }
 
+static bool is_first(const struct psim_executor *x, int stage)
+{
+    return psim_program_stage(x->program, stage) == 0;
+}
+
 static bool is_last(const struct psim_executor *x, int stage)
 {
-    return stage + 1 == x->stages;
+    return psim_program_stage(x->program, stage) + 1 == x->stages;
 }
 
 /* The message that an action needs, NULL when it needs none; *needed tells the two apart. */
@@ -27,7 +32,7 @@ static struct psim_entry *needed_message(const struct psim_executor *x, int stag
     const struct psim_stage_state *s = &x->stage[stage];
 
     if (action->passes & PSIM_FORWARD) {
-        *needed = stage > 0;
+        *needed = !is_first(x, stage);
         return *needed ? psim_tagring_find(&s->inbox[0], action->microbatch) : NULL;
     }
     *needed = (action->passes & PSIM_BACKWARD) != 0 && !is_last(x, stage);
@@ -46,6 +51,8 @@ static void watch_exposure(struct psim_executor *x, int stage, double now)
 
         if (s->started[i])
             continue;
+        if (s->at_sync && x->sync[psim_program_stage(x->program, stage)].running)
+            exposed = true;
         message = needed_message(x, stage, &s->step.actions[i], &needed);
         exposed = exposed || (message != NULL && !message->arrived);
     }
@@ -56,110 +63,6 @@ static void watch_exposure(struct psim_executor *x, int stage, double now)
         s->exposed_since_s = now;
     else
         s->total.exposed_s += now - s->exposed_since_s;
-}
-
-/* A forward starts: the micro-batch is held, and reads the step's parameters. */
-static void hold(struct psim_executor *x, int stage, int64_t microbatch)
-{
-    struct psim_stage_state *s = &x->stage[stage];
-    struct psim_entry *tag = psim_tagring_insert(&s->held, microbatch);
-
-    if (tag == NULL) {
-        fail(x);
-        return;
-    }
-    tag->version = s->version;
-    tag->backwards = s->backwards_at_step;
-    if (s->held.count > s->held_max)
-        s->held_max = s->held.count;
-    if (x->program->stash) {
-        struct psim_entry *version = psim_tagring_find(&s->versions, s->version);
-
-        if (version == NULL)
-            version = psim_tagring_insert(&s->versions, s->version);
-        if (version == NULL)
-            fail(x);
-        else
-            version->backwards++;
-    }
-}
-
-/* A backward has ended: its micro-batch no longer needs the parameters that its forward read. */
-static void let_go(struct psim_executor *x, int stage, int64_t microbatch, double now)
-{
-    struct psim_stage_state *s = &x->stage[stage];
-    struct psim_entry *tag = psim_tagring_find(&s->held, microbatch);
-    int64_t delay;
-
-    PSIM_ASSERT(tag != NULL && tag->arrived);
-    delay = s->total.backwards - tag->backwards;
-    s->stale = s->stale || tag->version != s->version;
-    if (delay > s->staleness_max)
-        s->staleness_max = delay;
-    if (microbatch >= 2 * (int64_t)x->stages && delay < s->staleness_min)
-        s->staleness_min = delay;
-    if (x->program->stash) {
-        struct psim_entry *version = psim_tagring_find(&s->versions, tag->version);
-
-        PSIM_ASSERT(version != NULL);
-        if (--version->backwards == 0) {
-            if (tag->version != s->version) {
-                s->stashed--;
-                psim_account_stash(&x->account, stage, -1, now);
-            }
-            psim_tagring_remove(&s->versions, version);
-        }
-    }
-    psim_tagring_remove(&s->held, tag);
-    s->total.backwards++;
-}
-
-/* What a step takes at least: on a device of its own, with every message there. */
-static double step_demand(const struct psim_executor *x, int stage)
-{
-    const struct psim_step *step = &x->stage[stage].step;
-    const double a = x->durations[stage][step->actions[0].passes];
-    double b;
-
-    if (step->count == 1)
-        return a;
-    b = x->durations[stage][step->actions[1].passes];
-    if (x->program->overlap == PSIM_OVERLAP_SHARED)
-        return 2 * fmin(a, b) / (1 + x->stage[stage].device.gain) + fabs(a - b);
-    return fmax(a, b);
-}
-
-/* A step has ended: its work is added up, and what is held now is carried to the next one. */
-static void note_step(struct psim_executor *x, int stage)
-{
-    struct psim_stage_state *s = &x->stage[stage];
-
-    s->total.demand_s += step_demand(x, stage);
-    for (int i = 0; i < s->step.count; i++) {
-        const struct psim_action *action = &s->step.actions[i];
-
-        if (!(action->passes & PSIM_BACKWARD))
-            continue;
-        if (s->held.count > s->carried_max)
-            s->carried_max = s->held.count;
-        if (action->microbatch >= 2 * (int64_t)x->stages && s->held.count < s->carried_min)
-            s->carried_min = s->held.count;
-    }
-}
-
-/* The optimizer has written new parameters; the old ones stay while somebody needs them. */
-static void update(struct psim_executor *x, int stage, double now)
-{
-    struct psim_stage_state *s = &x->stage[stage];
-
-    if (x->program->stash && psim_tagring_find(&s->versions, s->version) != NULL) {
-        s->stashed++;
-        if (s->stashed > s->stashed_max)
-            s->stashed_max = s->stashed;
-        psim_account_stash(&x->account, stage, 1, now);
-    }
-    s->version++;
-    s->updated_s = now;
 }
 
 static uint32_t new_transfer(struct psim_executor *x)
@@ -191,12 +94,12 @@ static void send(struct psim_executor *x, int stage, int direction, int64_t micr
     struct psim_entry *tag;
 
     if (index == UINT32_MAX) {
-        fail(x);
+        psim_executor_fail(x);
         return;
     }
     tag = psim_tagring_insert(&x->stage[to].inbox[direction], microbatch);
     if (tag == NULL) {
-        fail(x);
+        psim_executor_fail(x);
         return;
     }
     x->transfers[index] = (struct psim_transfer){
@@ -215,7 +118,7 @@ static void run_instantly(struct psim_executor *x, uint32_t token)
         uint32_t *list = psim_realloc(x->instant, capacity, sizeof *list);
 
         if (list == NULL) {
-            fail(x);
+            psim_executor_fail(x);
             return;
         }
         x->instant = list;
@@ -263,7 +166,7 @@ static void start_action(struct psim_executor *x, int stage, int slot, double no
     s->started_s[slot] = now;
     if (action->passes & PSIM_FORWARD) {
         s->forwards++;
-        hold(x, stage, action->microbatch);
+        psim_executor_hold(x, stage, action->microbatch);
     }
     psim_account_start(&x->account, stage, action, now);
     if (s->running++ == 0)
@@ -272,6 +175,41 @@ static void start_action(struct psim_executor *x, int stage, int slot, double no
         psim_device_start(&s->device, slot, seconds, now);
     else
         run_instantly(x, (uint32_t)stage << 1 | (uint32_t)slot);
+}
+
+/* Starts the messages of a phase of an all-reduce; after the last phase every lane may update. */
+static void start_phase(struct psim_executor *x, int stage)
+{
+    const struct psim_program *program = x->program;
+    struct psim_sync_state *sync = &x->sync[stage];
+
+    while (sync->phase < program->sync_phases) {
+        const int *first = &program->sync_first[stage * program->sync_phases + sync->phase];
+
+        sync->pending = first[1] - first[0];
+        for (int flow = first[0]; flow < first[1]; flow++)
+            x->clock->sync(x->clock->self, flow, psim_token(PSIM_TOKEN_SYNC, 0, (uint32_t)stage));
+        if (sync->pending > 0)
+            return;
+        sync->phase++;
+    }
+}
+
+/* A stage has summed its own gradients: the all-reduce starts once all copies have. */
+static void arrive_at_sync(struct psim_executor *x, int place, double now)
+{
+    const int stage = psim_program_stage(x->program, place);
+    struct psim_sync_state *sync = &x->sync[stage];
+
+    if (x->stage[place].at_sync)
+        return;
+    x->stage[place].at_sync = true;
+    if (++sync->arrived < x->program->lanes)
+        return;
+    *sync = (struct psim_sync_state){.running = true};
+    for (int lane = 0; lane < x->program->lanes; lane++)
+        watch_exposure(x, lane * x->stages + stage, now);
+    start_phase(x, stage);
 }
 
 /* Starts whatever actions of the current step can start. */
@@ -292,6 +230,10 @@ static void try_step(struct psim_executor *x, int stage, double now)
             continue;
         if (needed)
             psim_tagring_remove(&s->inbox[inbox], message);
+        if ((action->passes & PSIM_UPDATE) && x->program->replicas > 1 && !s->synced) {
+            arrive_at_sync(x, stage, now);
+            continue;
+        }
         start_action(x, stage, i, now);
     }
     psim_executor_schedule(x, stage);
@@ -304,7 +246,8 @@ static void next_step(struct psim_executor *x, int stage, double now)
 
     s->pending = 0;
     s->started[0] = s->started[1] = false;
-    if (!x->program->method->step(&x->program->shape, stage, s->index, &s->step)) {
+    if (!x->program->method->step(&x->program->shape, psim_program_stage(x->program, stage),
+                                  s->index, &s->step)) {
         s->finished = true;
         x->finished_stages++;
         return;
@@ -339,7 +282,7 @@ static void watch_first_stage(struct psim_executor *x, double now)
         psim_executor_finish(x, now);
         break;
     case PSIM_MONITOR_FAILED:
-        fail(x);
+        psim_executor_fail(x);
         break;
     }
 }
@@ -364,11 +307,12 @@ static void complete_action(struct psim_executor *x, int stage, int slot, double
 
     if (--s->running == 0)
         s->total.busy_s += now - s->busy_since_s;
-    if (x->observer.action != NULL)
+    if (x->observer.action != NULL && stage < x->stages)
         x->observer.action(x->observer.user, stage, slot, &action, s->started_s[slot], now);
     psim_account_end(&x->account, stage, &action, now);
     count_action(x, stage, action.passes);
-    if (!x->program->method->flushes && (action.passes & (PSIM_FORWARD | PSIM_BACKWARD)))
+    if (!x->program->method->flushes && stage < x->stages &&
+        (action.passes & (PSIM_FORWARD | PSIM_BACKWARD)))
         psim_monitor_end(&x->monitor, stage, (action.passes & PSIM_BACKWARD) != 0,
                          action.microbatch, now);
     if (action.passes & PSIM_FORWARD) {
@@ -377,21 +321,21 @@ static void complete_action(struct psim_executor *x, int stage, int slot, double
             send(x, stage, 0, action.microbatch, now);
     }
     if (action.passes & PSIM_BACKWARD) {
-        let_go(x, stage, action.microbatch, now);
-        if (stage > 0)
+        psim_executor_let_go(x, stage, action.microbatch, now);
+        if (!is_first(x, stage))
             send(x, stage, 1, action.microbatch, now);
-        else
+        else if (stage == 0)
             watch_first_stage(x, now);
     }
     if (action.passes & PSIM_UPDATE)
-        update(x, stage, now);
+        psim_executor_update(x, stage, now);
     if (x->done)
         return;
     if (--s->pending > 0) {
         watch_exposure(x, stage, now);
         return;
     }
-    note_step(x, stage);
+    psim_executor_note_step(x, stage);
     next_step(x, stage, now);
 }
 
@@ -405,7 +349,7 @@ static void complete_transfer(struct psim_executor *x, uint32_t index, double no
         psim_tagring_find(&x->stage[to].inbox[direction], transfer.microbatch);
 
     PSIM_ASSERT(message != NULL && !message->arrived);
-    if (x->observer.transfer != NULL)
+    if (x->observer.transfer != NULL && transfer.hop < x->stages)
         x->observer.transfer(x->observer.user, transfer.hop, direction, transfer.microbatch,
                              transfer.start_s, now);
     x->transfers[index].next_free = x->free_transfer;
@@ -429,12 +373,31 @@ static void end_step(struct psim_executor *x, double now)
         return;
     }
     x->finished_stages = 0;
-    for (int j = 0; j < x->stages; j++) {
-        x->stage[j].finished = false;
-        x->stage[j].index = 0;
+    for (int q = 0; q < x->places; q++) {
+        x->stage[q].finished = false;
+        x->stage[q].index = 0;
     }
-    for (int j = 0; j < x->stages; j++)
-        next_step(x, j, now);
+    for (int q = 0; q < x->places; q++)
+        next_step(x, q, now);
+}
+
+/* A message of an all-reduce has arrived. */
+static void complete_sync(struct psim_executor *x, int stage, double now)
+{
+    struct psim_sync_state *sync = &x->sync[stage];
+
+    x->operations++;
+    if (--sync->pending > 0)
+        return;
+    sync->phase++;
+    start_phase(x, stage);
+    if (sync->phase < x->program->sync_phases)
+        return;
+    *sync = (struct psim_sync_state){.running = false};
+    for (int lane = 0; lane < x->program->lanes && !x->done; lane++) {
+        x->stage[lane * x->stages + stage].synced = true;
+        try_step(x, lane * x->stages + stage, now);
+    }
 }
 
 static void complete_device(struct psim_executor *x, int stage, double now)
@@ -457,7 +420,7 @@ static void drain(struct psim_executor *x)
     while (!x->done) {
         uint32_t work;
 
-        if (x->instant_count == 0 && x->finished_stages == x->stages && x->in_flight == 0)
+        if (x->instant_count == 0 && x->finished_stages == x->places && x->in_flight == 0)
             end_step(x, now_s(x));
         if (x->instant_count == 0 || x->done)
             return;
@@ -484,6 +447,9 @@ void psim_executor_complete(struct psim_executor *x, uint64_t token)
     case PSIM_TOKEN_TRANSFER:
         complete_transfer(x, index, now);
         break;
+    case PSIM_TOKEN_SYNC:
+        complete_sync(x, (int)index, now);
+        break;
     case PSIM_TOKEN_CONDITION:
         psim_executor_condition(x, index);
         break;
@@ -494,8 +460,8 @@ void psim_executor_complete(struct psim_executor *x, uint64_t token)
 void psim_executor_start(struct psim_executor *x)
 {
     psim_executor_start_conditions(x);
-    for (int j = 0; j < x->stages; j++)
-        next_step(x, j, 0);
+    for (int q = 0; q < x->places; q++)
+        next_step(x, q, 0);
     drain(x);
 }
 
@@ -507,7 +473,7 @@ bool psim_executor_done(const struct psim_executor *x)
 static bool init_stage(struct psim_executor *x, int stage)
 {
     const struct psim_conditions *conditions = x->program->conditions;
-    const int device = x->program->workload->stages[stage].device;
+    const int device = x->program->places[stage].device;
     struct psim_stage_state *s = &x->stage[stage];
 
     s->staleness_min = s->carried_min = INT64_MAX;
@@ -527,7 +493,7 @@ enum psim_status psim_executor_new(const struct psim_program *program,
                                    const struct psim_observer *observer, struct psim_executor **out,
                                    struct psim_error *err)
 {
-    const int stages = program->shape.stages;
+    const int stages = program->shape.stages, places = program->lanes * stages;
     const struct psim_method *method = program->method;
     struct psim_executor *x = psim_alloc(1, sizeof *x);
     enum psim_status status = PSIM_OK;
@@ -538,6 +504,7 @@ enum psim_status psim_executor_new(const struct psim_program *program,
     x->program = program;
     x->clock = clock;
     x->stages = stages;
+    x->places = places;
     x->free_transfer = UINT32_MAX;
     x->first_backward_s = NAN;
     x->failure = -1;
@@ -545,15 +512,16 @@ enum psim_status psim_executor_new(const struct psim_program *program,
     psim_monitor_init(&x->monitor, stages, base);
     if (program->conditions != NULL && program->conditions->updates > 0)
         psim_monitor_fix(&x->monitor, base * program->conditions->updates);
-    x->stage = psim_alloc((size_t)stages, sizeof *x->stage);
-    x->durations = psim_alloc((size_t)stages, sizeof *x->durations);
+    x->stage = psim_alloc((size_t)places, sizeof *x->stage);
+    x->sync = psim_alloc((size_t)stages, sizeof *x->sync);
+    x->durations = psim_alloc((size_t)places, sizeof *x->durations);
     status = psim_account_init(&x->account, program, err);
-    for (int j = 0; status == PSIM_OK && x->stage != NULL && x->durations != NULL && j < stages;
-         j++) {
-        if (!init_stage(x, j))
+    for (int q = 0; status == PSIM_OK && x->stage != NULL && x->durations != NULL && q < places;
+         q++) {
+        if (!init_stage(x, q))
             status = PSIM_ERR_NOMEM;
     }
-    if (status != PSIM_OK || x->stage == NULL || x->durations == NULL) {
+    if (status != PSIM_OK || x->stage == NULL || x->durations == NULL || x->sync == NULL) {
         psim_executor_free(x);
         return psim_fail(err, PSIM_ERR_NOMEM, "executor", "out of memory for %d stages", stages);
     }
@@ -570,7 +538,7 @@ void psim_executor_free(struct psim_executor *x)
 {
     if (x == NULL)
         return;
-    for (int j = 0; x->stage != NULL && j < x->stages; j++) {
+    for (int j = 0; x->stage != NULL && j < x->places; j++) {
         psim_tagring_release(&x->stage[j].inbox[0]);
         psim_tagring_release(&x->stage[j].inbox[1]);
         psim_tagring_release(&x->stage[j].held);
@@ -578,6 +546,7 @@ void psim_executor_free(struct psim_executor *x)
     }
     psim_free(x->stage);
     psim_free(x->durations);
+    psim_free(x->sync);
     psim_free(x->transfers);
     psim_free(x->instant);
     psim_account_release(&x->account);

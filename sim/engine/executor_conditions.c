@@ -8,13 +8,13 @@
 static bool concerns(const struct psim_executor *x, const struct psim_condition *c)
 {
     if (c->kind == PSIM_CONDITION_DEVICE_SPEED || c->kind == PSIM_CONDITION_DEVICE_FAILS) {
-        for (int j = 0; j < x->stages; j++) {
-            if (x->program->workload->stages[j].device == c->index)
+        for (int j = 0; j < x->places; j++) {
+            if (x->program->places[j].device == c->index)
                 return true;
         }
         return false;
     }
-    for (int hop = 0; hop + 1 < x->stages; hop++) {
+    for (int hop = 0; hop < x->places; hop++) {
         for (int d = 0; d < 2; d++) {
             const struct psim_route *route = &x->program->hops[hop].route[d];
 
@@ -63,10 +63,10 @@ void psim_executor_condition(struct psim_executor *x, uint32_t index)
         x->clock->set_link(x->clock->self, c->index, factor);
         return;
     }
-    for (int j = 0; j < x->stages; j++) {
+    for (int j = 0; j < x->places; j++) {
         const double speed = conditions->speed == NULL ? 1 : conditions->speed[c->index];
 
-        if (x->program->workload->stages[j].device != c->index)
+        if (x->program->places[j].device != c->index)
             continue;
         psim_device_set_speed(&x->stage[j].device, speed * factor, now);
         psim_executor_schedule(x, j);

@@ -16,7 +16,12 @@
 /* Tokens: what kind of thing is over, and which.  A timer of a device also carries the generation
  * it was set for, so that one that is out of date is known; a transfer has no generation, and an
  * engine may use those bits. */
-enum psim_token_kind { PSIM_TOKEN_DEVICE, PSIM_TOKEN_TRANSFER, PSIM_TOKEN_CONDITION };
+enum psim_token_kind {
+    PSIM_TOKEN_DEVICE,
+    PSIM_TOKEN_TRANSFER,
+    PSIM_TOKEN_CONDITION,
+    PSIM_TOKEN_SYNC, /* index: the stage whose gradients are summed */
+};
 
 static inline uint64_t psim_token(enum psim_token_kind kind, uint32_t generation, uint32_t index)
 {
@@ -41,9 +46,10 @@ struct psim_stage_state {
     uint32_t scheduled; /* generation of the device that a timer is set for */
     double started_s[2], updated_s;
     bool started[2], finished;
-    int pending;  /* actions of the step that are not over */
-    int running;  /* of those, the ones on the device now */
-    bool exposed; /* idle, and an action waits only for a message on its way */
+    bool at_sync, synced; /* waits for the other copies' gradients; has their sum */
+    int pending;          /* actions of the step that are not over */
+    int running;          /* of those, the ones on the device now */
+    bool exposed;         /* idle, and an action waits only for a message on its way */
     double busy_since_s, exposed_since_s;
     struct psim_tagring inbox[2]; /* messages for this stage; 0 forward, 1 backward */
     struct psim_tagring held;     /* micro-batches between their forward and their backward */
@@ -53,6 +59,13 @@ struct psim_stage_state {
     int64_t held_max, carried_max, carried_min, staleness_max, staleness_min;
     bool stale; /* an update came between a forward and its backward */
     struct psim_counters total, opened;
+};
+
+/* The all-reduce of one stage's gradients over all copies. */
+struct psim_sync_state {
+    int arrived; /* lanes that have their own sum */
+    int phase, pending;
+    bool running;
 };
 
 struct psim_transfer {
@@ -66,9 +79,10 @@ struct psim_executor {
     const struct psim_program *program;
     const struct psim_clock *clock;
     struct psim_observer observer;
-    int stages;
-    struct psim_stage_state *stage;      /* [stages] */
-    double (*durations)[PSIM_PASS_SETS]; /* [stages] */
+    int stages, places;                  /* of one pipeline; of all lanes */
+    struct psim_stage_state *stage;      /* [places] */
+    struct psim_sync_state *sync;        /* [stages] */
+    double (*durations)[PSIM_PASS_SETS]; /* [places] */
     struct psim_account account;
     struct psim_monitor monitor;
     struct psim_transfer *transfers;
@@ -83,6 +97,22 @@ struct psim_executor {
     double open_s, end_s, first_backward_s;
     bool done, failed;
 };
+
+/** The run has failed for want of memory. */
+void psim_executor_fail(struct psim_executor *executor);
+
+/** A forward starts: the micro-batch is held, and reads the step's parameters. */
+void psim_executor_hold(struct psim_executor *executor, int place, int64_t microbatch);
+
+/** A backward has ended: its micro-batch no longer needs what its forward read. */
+void psim_executor_let_go(struct psim_executor *executor, int place, int64_t microbatch,
+                          double now_s);
+
+/** A step has ended: its work is added up, and what is held now is carried to the next one. */
+void psim_executor_note_step(struct psim_executor *executor, int place);
+
+/** The optimizer has written new parameters; the old ones stay while somebody needs them. */
+void psim_executor_update(struct psim_executor *executor, int place, double now_s);
 
 /** Sets a timer for the end of what runs on a stage's device, unless one is set already. */
 void psim_executor_schedule(struct psim_executor *executor, int stage);

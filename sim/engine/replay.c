@@ -23,7 +23,7 @@ struct replay {
     struct event *heap;
     size_t count, capacity;
     uint64_t order;
-    double (*message_s)[2]; /* [stages - 1] */
+    double (*message_s)[2]; /* [places] */
     bool failed;
 };
 
@@ -125,6 +125,15 @@ static void transfer(void *self, int hop, int direction, uint64_t token)
         push(r, arrival(r, hop, direction), token);
 }
 
+static void sync(void *self, int flow, uint64_t token)
+{
+    struct replay *r = self;
+    const struct psim_sync_flow *f = &r->program->sync_flows[flow];
+
+    push(r, r->now_s + f->messages * f->route.latency_s + f->bytes / f->route.bandwidth_bytes_per_s,
+         token);
+}
+
 /* The changes are known beforehand: arrival() has them. */
 static void set_link(void *self, int link, double factor)
 {
@@ -138,13 +147,13 @@ static double now(void *self)
 
 static bool init(struct replay *r, const struct psim_program *program)
 {
-    const int stages = program->shape.stages;
+    const int places = program->lanes * program->shape.stages;
 
     r->program = program;
-    r->message_s = psim_alloc((size_t)stages, sizeof *r->message_s);
+    r->message_s = psim_alloc((size_t)places, sizeof *r->message_s);
     if (r->message_s == NULL)
         return false;
-    for (int hop = 0; hop + 1 < stages; hop++) {
+    for (int hop = 0; hop < places; hop++) {
         for (int d = 0; d < 2; d++) {
             const struct psim_route *route = &program->hops[hop].route[d];
 
@@ -160,7 +169,7 @@ static enum psim_status run(const struct psim_program *program,
                             struct psim_error *err)
 {
     struct replay r = {0};
-    const struct psim_clock clock = {&r, timer, transfer, set_link, now};
+    const struct psim_clock clock = {&r, timer, transfer, sync, set_link, now};
     enum psim_status status;
 
     status =

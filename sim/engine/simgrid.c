@@ -14,6 +14,7 @@
 #include "sim/engine/simgrid_shim.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 /* Marks the token of a message whose latency is over; the executor leaves these bits free. */
 #define READY (UINT64_C(1) << 32)
@@ -28,13 +29,19 @@ struct channel {
 struct simgrid {
     const struct psim_program *program;
     struct psim_executor *executor;
-    int *hosts;                    /* [stages] */
-    struct channel (*channels)[2]; /* [stages] */
+    int *hosts;                    /* [platform devices]; -1: not built */
+    struct channel (*channels)[2]; /* [places] */
     struct channel **of_message;   /* channel of a message, by the executor's number for it */
     size_t of_message_capacity;
     bool no_memory;
     struct psim_fabric fabric;
 };
+
+/* Host of a place's device. */
+static int host_of(const struct simgrid *s, int place)
+{
+    return s->hosts[s->program->places[place].device];
+}
 
 static void start_flow(const struct simgrid *s, const struct channel *channel, uint64_t token)
 {
@@ -42,7 +49,7 @@ static void start_flow(const struct simgrid *s, const struct channel *channel, u
     const int hop = (int)(index / 2), direction = (int)(index % 2);
     const int from = direction == 0 ? hop : hop + 1, to = direction == 0 ? hop + 1 : hop;
 
-    psim_shim_flow(s->hosts[from], s->hosts[to], 0,
+    psim_shim_flow(host_of(s, from), host_of(s, to), 0,
                    (uint64_t)s->program->hops[hop].bytes[direction], token);
 }
 
@@ -151,6 +158,19 @@ static void transfer(void *self, int hop, int direction, uint64_t token)
         message_ready(s, token);
 }
 
+static void sync(void *self, int flow, uint64_t token)
+{
+    const struct simgrid *s = self;
+    const struct psim_sync_flow *f = &s->program->sync_flows[flow];
+    const double latency_s = f->messages * f->route.latency_s;
+
+    if (f->bytes >= 1 && isfinite(f->route.bandwidth_bytes_per_s))
+        psim_shim_flow(s->hosts[f->from_device], s->hosts[f->to_device], latency_s,
+                       (uint64_t)llround(f->bytes), token);
+    else
+        psim_shim_timer(latency_s, token);
+}
+
 static void set_link(void *self, int link, double factor)
 {
     const struct simgrid *s = self;
@@ -164,33 +184,79 @@ static double now(void *self)
     return psim_shim_now();
 }
 
-static enum psim_status add_routes(struct simgrid *s, int hop, struct psim_error *err)
+static void add_host(struct simgrid *s, int device)
 {
-    const struct psim_route *route = s->program->hops[hop].route;
-    const int from = s->hosts[hop], to = s->hosts[hop + 1];
-    const enum psim_status status = psim_fabric_add_route(&s->fabric, from, to, &route[0], err);
+    if (s->hosts[device] < 0)
+        s->hosts[device] =
+            psim_shim_add_host(psim_platform_device_name(s->program->platform, device), 1.0);
+}
 
-    return status == PSIM_OK ? psim_fabric_add_route(&s->fabric, to, from, &route[1], err) : status;
+/* A way between two devices; the flows of all-reduces may go where a way is already. */
+struct way {
+    int from, to;
+    const struct psim_route *route;
+};
+
+static int by_ends(const void *a, const void *b)
+{
+    const struct way *x = a, *y = b;
+
+    return x->from != y->from ? (x->from > y->from) - (x->from < y->from)
+                              : (x->to > y->to) - (x->to < y->to);
+}
+
+static int list_ways(const struct psim_program *program, struct way *ways)
+{
+    const int places = program->lanes * program->shape.stages;
+    int count = 0;
+
+    for (int q = 0; q < places; q++) {
+        if ((q + 1) % program->shape.stages == 0)
+            continue;
+        for (int d = 0; d < 2; d++)
+            ways[count++] = (struct way){.from = program->places[q + d].device,
+                                         .to = program->places[q + 1 - d].device,
+                                         .route = &program->hops[q].route[d]};
+    }
+    for (int i = 0; program->sync_first != NULL &&
+                    i < program->sync_first[program->shape.stages * program->sync_phases];
+         i++)
+        ways[count++] = (struct way){.from = program->sync_flows[i].from_device,
+                                     .to = program->sync_flows[i].to_device,
+                                     .route = &program->sync_flows[i].route};
+    qsort(ways, (size_t)count, sizeof *ways, by_ends);
+    return count;
 }
 
 static enum psim_status build_platform(struct simgrid *s, struct psim_error *err)
 {
     const struct psim_program *program = s->program;
-    const int stages = program->shape.stages;
+    const int places = program->lanes * program->shape.stages;
+    const int flows = program->sync_first == NULL
+                          ? 0
+                          : program->sync_first[program->shape.stages * program->sync_phases];
+    struct way *ways = psim_alloc(2 * (size_t)places + (size_t)flows, sizeof *ways);
     enum psim_status status = PSIM_OK;
+    int count;
 
-    for (int j = 0; j < stages; j++) {
-        const int device = program->workload->stages[j].device;
-        s->hosts[j] = psim_shim_add_host(psim_platform_device_name(program->platform, device), 1.0);
+    if (ways == NULL)
+        return psim_fail(err, PSIM_ERR_NOMEM, "simgrid", "out of memory for routes");
+    for (int q = 0; q < places; q++)
+        add_host(s, program->places[q].device);
+    count = list_ways(program, ways);
+    for (int i = 0; i < count; i++) {
+        add_host(s, ways[i].from);
+        add_host(s, ways[i].to);
+        psim_fabric_add_links(&s->fabric, ways[i].route);
     }
-    for (int hop = 0; hop + 1 < stages; hop++) {
-        psim_fabric_add_links(&s->fabric, &program->hops[hop].route[0]);
-        psim_fabric_add_links(&s->fabric, &program->hops[hop].route[1]);
+    for (int i = 0; i < count && status == PSIM_OK; i++) {
+        if (i == 0 || by_ends(&ways[i], &ways[i - 1]) != 0)
+            status = psim_fabric_add_route(&s->fabric, s->hosts[ways[i].from], s->hosts[ways[i].to],
+                                           ways[i].route, err);
     }
-    for (int hop = 0; hop + 1 < stages && status == PSIM_OK; hop++)
-        status = add_routes(s, hop, err);
     if (status == PSIM_OK)
         psim_shim_seal();
+    psim_free(ways);
     return status;
 }
 
@@ -199,16 +265,19 @@ static enum psim_status run(const struct psim_program *program,
                             struct psim_error *err)
 {
     struct simgrid s = {.program = program};
-    const struct psim_clock clock = {&s, timer, transfer, set_link, now};
+    const struct psim_clock clock = {&s, timer, transfer, sync, set_link, now};
+    const int places = program->lanes * program->shape.stages;
     const char *why = "";
     enum psim_status status = PSIM_OK;
 
-    s.hosts = psim_alloc((size_t)program->shape.stages, sizeof *s.hosts);
-    s.channels = psim_alloc((size_t)program->shape.stages, sizeof *s.channels);
+    s.hosts = psim_alloc((size_t)program->platform->device_count, sizeof *s.hosts);
+    s.channels = psim_alloc((size_t)places, sizeof *s.channels);
     if (s.hosts == NULL || s.channels == NULL) {
         status = psim_fail(err, PSIM_ERR_NOMEM, "simgrid", "out of memory");
         goto out;
     }
+    for (int i = 0; i < program->platform->device_count; i++)
+        s.hosts[i] = -1;
     status = psim_fabric_init(&s.fabric, program->platform, err);
     if (status != PSIM_OK)
         goto out;
@@ -232,7 +301,7 @@ static enum psim_status run(const struct psim_program *program,
         status = psim_executor_result(s.executor, out, err);
 out:
     psim_executor_free(s.executor);
-    for (int j = 0; s.channels != NULL && j < program->shape.stages; j++) {
+    for (int j = 0; s.channels != NULL && j < places; j++) {
         psim_free(s.channels[j][0].waiting);
         psim_free(s.channels[j][1].waiting);
     }

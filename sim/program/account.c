@@ -21,7 +21,7 @@ static void settle(struct psim_account *account, int stage)
         s->peak_s = s->changed_s;
         memcpy(s->peak, s->level, sizeof s->peak);
     }
-    if (account->observer != NULL)
+    if (account->observer != NULL && stage < account->program->shape.stages)
         account->observer(account->observer_user, stage, s->changed_s, s->level);
 }
 
@@ -45,14 +45,14 @@ static void change(struct psim_account *account, int stage, enum psim_memory_cat
 enum psim_status psim_account_init(struct psim_account *account, const struct psim_program *program,
                                    struct psim_error *err)
 {
-    const int stages = program->shape.stages;
+    const int stages = program->lanes * program->shape.stages;
     struct psim_account_stage *list = psim_alloc((size_t)stages, sizeof *list);
 
     if (list == NULL)
         return psim_fail(err, PSIM_ERR_NOMEM, "account", "out of memory for %d stages", stages);
     *account = (struct psim_account){.program = program, .stages = list};
     for (int j = 0; j < stages && program->accounting == PSIM_ACCOUNTING_FULL; j++) {
-        const struct psim_stage *s = &program->workload->stages[j];
+        const struct psim_stage *s = &program->places[j];
 
         change(account, j, PSIM_MEMORY_PARAMETERS, s->parameter_bytes + s->buffer_bytes, 0);
         change(account, j, PSIM_MEMORY_GRADIENTS, s->gradient_bytes, 0);
@@ -87,7 +87,7 @@ static int64_t sent_bytes(const struct psim_program *program, int stage, int dir
 
 static bool has_next(const struct psim_program *program, int stage)
 {
-    return stage + 1 < program->shape.stages;
+    return psim_program_stage(program, stage) + 1 < program->shape.stages;
 }
 
 void psim_account_receive(struct psim_account *account, int stage, int direction, double now_s)
@@ -106,7 +106,9 @@ void psim_account_sent(struct psim_account *account, int stage, int direction, d
 
 static enum psim_keep kept(const struct psim_program *program, int stage, int64_t microbatch)
 {
-    return program->method->keep(&program->shape, stage, program->reversible[stage], microbatch);
+    const int local = psim_program_stage(program, stage);
+
+    return program->method->keep(&program->shape, local, program->reversible[local], microbatch);
 }
 
 /* Layer outputs on their way through a forward; with a kept graph they are part of it. */
@@ -114,14 +116,14 @@ static int64_t forward_work(const struct psim_program *program, int stage, int64
 {
     if (kept(program, stage, microbatch) == PSIM_KEEP_GRAPH)
         return 0;
-    return program->workload->stages[stage].forward_work_bytes;
+    return program->places[stage].forward_work_bytes;
 }
 
 /* A rebuilt graph; its first operand is not counted again: it is the buffered input, or the
  * rebuilt one that leaves with the gradient. */
 static int64_t rebuilt_bytes(const struct psim_program *program, int stage)
 {
-    const struct psim_stage *s = &program->workload->stages[stage];
+    const struct psim_stage *s = &program->places[stage];
 
     return s->recompute_graph_bytes - s->graph_input_bytes;
 }
@@ -132,14 +134,14 @@ static int64_t rebuilt_bytes(const struct psim_program *program, int stage)
 static void forward_start(struct psim_account *account, int stage, int64_t microbatch, double now_s)
 {
     const struct psim_program *program = account->program;
-    const struct psim_stage *s = &program->workload->stages[stage];
-    const int64_t arrived = stage == 0 ? 0 : s->input_bytes;
+    const struct psim_stage *s = &program->places[stage];
+    const int64_t arrived = psim_program_stage(program, stage) == 0 ? 0 : s->input_bytes;
 
     switch (kept(program, stage, microbatch)) {
     case PSIM_KEEP_GRAPH:
         change(account, stage, PSIM_MEMORY_ACTIVATIONS, s->graph_bytes - s->graph_input_bytes,
                now_s);
-        if (stage == 0)
+        if (arrived == 0)
             change(account, stage, PSIM_MEMORY_COMMUNICATION, s->input_bytes, now_s);
         break;
     case PSIM_KEEP_INPUT:
@@ -158,7 +160,7 @@ static void forward_start(struct psim_account *account, int stage, int64_t micro
 
 static void forward_end(struct psim_account *account, int stage, int64_t microbatch, double now_s)
 {
-    const struct psim_stage *s = &account->program->workload->stages[stage];
+    const struct psim_stage *s = &account->program->places[stage];
     const enum psim_keep keep = kept(account->program, stage, microbatch);
 
     change(account, stage, PSIM_MEMORY_ACTIVATIONS,
@@ -172,17 +174,17 @@ static void forward_end(struct psim_account *account, int stage, int64_t microba
 static void backward_start(struct psim_account *account, int stage, double now_s)
 {
     const struct psim_program *program = account->program;
-    const struct psim_stage *s = &program->workload->stages[stage];
+    const struct psim_stage *s = &program->places[stage];
 
     change(account, stage, PSIM_MEMORY_ACTIVATIONS, s->backward_work_bytes, now_s);
-    if (stage > 0)
+    if (psim_program_stage(program, stage) > 0)
         change(account, stage, PSIM_MEMORY_COMMUNICATION, sent_bytes(program, stage, 1), now_s);
 }
 
 static void backward_end(struct psim_account *account, int stage, int64_t microbatch, double now_s)
 {
     const struct psim_program *program = account->program;
-    const struct psim_stage *s = &program->workload->stages[stage];
+    const struct psim_stage *s = &program->places[stage];
     const enum psim_keep keep = kept(program, stage, microbatch);
 
     change(account, stage, PSIM_MEMORY_ACTIVATIONS, -s->backward_work_bytes, now_s);
@@ -226,7 +228,7 @@ void psim_account_stash(struct psim_account *account, int stage, int versions, d
 {
     if (full(account))
         change(account, stage, PSIM_MEMORY_PARAMETER_VERSIONS,
-               versions * account->program->workload->stages[stage].parameter_bytes, now_s);
+               versions * account->program->places[stage].parameter_bytes, now_s);
 }
 
 /* PETRA Table 3 (docs/model.md eq. 20): model, and what is carried from round to round. */
@@ -234,7 +236,7 @@ static void finish_paper(const struct psim_account *account, int stage, int64_t 
                          int64_t versions, struct psim_memory_peak *out)
 {
     const struct psim_program *program = account->program;
-    const struct psim_stage *s = &program->workload->stages[stage];
+    const struct psim_stage *s = &program->places[stage];
     const bool buffers_all = program->method->keep(&program->shape, 0, true, 0) == PSIM_KEEP_INPUT;
 
     if (!program->method->paper_memory || program->workload->given) {
@@ -255,7 +257,7 @@ static void finish_paper(const struct psim_account *account, int stage, int64_t 
 void psim_account_finish(struct psim_account *account, int stage, double now_s, int64_t carried,
                          int64_t versions, struct psim_memory_peak *out)
 {
-    const struct psim_stage *s = &account->program->workload->stages[stage];
+    const struct psim_stage *s = &account->program->places[stage];
     const struct psim_account_stage *a = &account->stages[stage];
     struct psim_memory_peak peak = {.at_s = now_s, .capacity_bytes = s->memory_bytes};
 

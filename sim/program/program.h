@@ -11,6 +11,7 @@
 #ifndef PSIM_PROGRAM_PROGRAM_H
 #define PSIM_PROGRAM_PROGRAM_H
 
+#include "sim/collective/collective.h"
 #include "sim/method/method.h"
 #include "sim/platform/conditions.h"
 #include "sim/platform/platform.h"
@@ -23,6 +24,23 @@ struct psim_hop {
     int64_t bytes[2]; /**< message per micro-batch */
 };
 
+/** Data parallelism: copies of the pipeline whose gradients are summed before each update. */
+struct psim_replication {
+    int replicas; /**< R >= 1 */
+    bool folded;  /**< simulate one copy, and of the others only what touches it: exact where
+                       all copies are alike */
+    const struct psim_collective *collective; /**< of the gradients' all-reduce */
+    const int *devices;                       /**< [R][stages], platform devices */
+};
+
+/** A message of the gradients' all-reduce. */
+struct psim_sync_flow {
+    int from_device, to_device;
+    struct psim_route route;
+    double bytes;
+    int messages; /**< latencies paid one after the other */
+};
+
 struct psim_program {
     const struct psim_method *method;
     struct psim_shape shape;
@@ -33,8 +51,15 @@ struct psim_program {
     enum psim_overlap overlap; /**< how two actions of one step share a device */
     /** Set by the caller after building; borrowed; NULL: everything runs as its data sheet says. */
     const struct psim_conditions *conditions;
-    struct psim_hop *hops; /**< [stages - 1] */
-    bool *reversible;      /**< [stages]; shape.reversible points here */
+    struct psim_hop *hops; /**< [lanes][stages]; the last of a lane leads nowhere */
+    /** Stages of all lanes that are simulated, lane by lane: place = lane * stages + stage. */
+    struct psim_stage *places; /**< [lanes][stages] */
+    int lanes, replicas;
+    struct psim_sync_flow
+        *sync_flows; /**< of stage s in phase p: from sync_first[s * phases + p] */
+    int *sync_first; /**< [stages * sync_phases + 1] */
+    int sync_phases;
+    bool *reversible; /**< [stages]; shape.reversible points here */
 };
 
 /**
@@ -50,7 +75,23 @@ enum psim_status psim_program_build(const struct psim_method *method,
                                     struct psim_error *err) PSIM_CHECKED;
 void psim_program_release(struct psim_program *program);
 
-/** Seconds that the passes of one action take at `stage` on an idle device. */
+/**
+ * Makes the program one of R copies of its pipeline.
+ * @return PSIM_OK; PSIM_ERR_MODEL when the algorithm does not do this group; PSIM_ERR_NOTFOUND
+ *         when devices cannot reach each other; PSIM_ERR_NOMEM.  On failure the program is as it
+ *         was.
+ */
+enum psim_status psim_program_replicate(struct psim_program *program,
+                                        const struct psim_replication *replication,
+                                        struct psim_error *err) PSIM_CHECKED;
+
+/** Stage of a place. */
+static inline int psim_program_stage(const struct psim_program *program, int place)
+{
+    return program->lanes == 1 ? place : place % program->shape.stages;
+}
+
+/** Seconds that the passes of one action take at a place on an idle device. */
 double psim_program_duration(const struct psim_program *program, int stage, unsigned passes);
 
 /** Units of one stage's forward that the passes count as: forward and evaluations 1, backward 2. */
