@@ -11,6 +11,56 @@ static enum psim_status no_memory(struct psim_error *err)
     return psim_fail(err, PSIM_ERR_NOMEM, "comparison", "out of memory");
 }
 
+/* A stage that is spread over several devices has its part of everything on each. */
+static enum psim_status spread_stages(struct psim_workload *workload, int devices,
+                                      struct psim_error *err)
+{
+    if (devices > 1 && !workload->given)
+        return psim_fail(err, PSIM_ERR_MODEL, "devices_per_stage",
+                         "needs stages with given times: how a layer's time falls with the devices "
+                         "that share it is not modelled");
+    for (int j = 0; j < workload->stage_count; j++) {
+        struct psim_stage *s = &workload->stages[j];
+
+        s->input_bytes /= devices;
+        s->output_bytes /= devices;
+        s->parameter_bytes /= devices;
+        s->gradient_bytes /= devices;
+        s->optimizer_bytes /= devices;
+        s->buffer_bytes /= devices;
+        s->graph_bytes /= devices;
+        s->recompute_graph_bytes /= devices;
+    }
+    return PSIM_OK;
+}
+
+/* Makes a row's program one of the scenario's copies. */
+static enum psim_status replicate(const struct psim_scenario *scenario,
+                                  struct psim_program *program, struct psim_error *err)
+{
+    const struct psim_data_parallel *parallel = &scenario->data_parallel;
+    const int stages = program->shape.stages, copies = parallel->replicas;
+    struct psim_replication replication = {.replicas = copies, .folded = parallel->fold};
+    int *devices;
+    enum psim_status status;
+
+    if (copies == 1)
+        return PSIM_OK;
+    devices = psim_alloc((size_t)copies * (size_t)stages, sizeof *devices);
+    if (devices == NULL)
+        return no_memory(err);
+    for (int r = 0; r < copies; r++) {
+        for (int j = 0; j < stages; j++)
+            devices[r * stages + j] = parallel->devices_per_stage *
+                                      (parallel->stages_first ? r * stages + j : j * copies + r);
+    }
+    replication.devices = devices;
+    replication.collective = psim_collective_find(parallel->collective);
+    status = psim_program_replicate(program, &replication, err);
+    psim_free(devices);
+    return status;
+}
+
 /* The stages of a model, built once however many rows run it. */
 static enum psim_status find_workload(struct psim_study *study,
                                       const struct psim_workload_model *model,
@@ -28,8 +78,13 @@ static enum psim_status find_workload(struct psim_study *study,
     entry = &study->models[study->model_count];
     status = psim_workload_build(model, &study->scenario->platform, &study->scenario->workload,
                                  &entry->workload, err);
-    if (status != PSIM_OK)
+    if (status == PSIM_OK)
+        status =
+            spread_stages(&entry->workload, study->scenario->data_parallel.devices_per_stage, err);
+    if (status != PSIM_OK) {
+        psim_workload_release(&entry->workload);
         return status;
+    }
     entry->model = model;
     study->model_count++;
     *out = &entry->workload;
@@ -47,6 +102,8 @@ static enum psim_status build_program(struct psim_study *study, int index, struc
         return status;
     status = psim_program_build(entry->method, &entry->shape, workload, &scenario->platform,
                                 scenario->accounting, &study->programs[index], err);
+    if (status == PSIM_OK)
+        status = replicate(scenario, &study->programs[index], err);
     study->programs[index].conditions = scenario->conditions;
     study->jobs[index].program = &study->programs[index];
     return status;
@@ -153,15 +210,27 @@ static bool fill_assumptions(struct psim_study *study)
 static bool fill_notes(struct psim_study *study)
 {
     struct psim_comparison *c = &study->comparison;
-    const int stages = study->models[0].workload.stage_count;
+    const struct psim_data_parallel *parallel = &study->scenario->data_parallel;
+    const int used =
+        study->models[0].workload.stage_count * parallel->replicas * parallel->devices_per_stage;
     const char **lines =
-        psim_arena_alloc(&study->arena, (size_t)c->result_count + 2, sizeof *lines);
+        psim_arena_alloc(&study->arena, (size_t)c->result_count + 3, sizeof *lines);
     bool ok = lines != NULL;
 
-    if (ok && c->devices > stages)
+    if (ok && parallel->replicas > 1)
+        ok = add_line(&study->arena, lines, &c->note_count,
+                      psim_arena_printf(&study->arena,
+                                        "%d copies of the pipeline, %d device%s a stage; gradients "
+                                        "summed by %s before each update, not overlapped; samples "
+                                        "per s are of all copies, all else is of one%s",
+                                        parallel->replicas, parallel->devices_per_stage,
+                                        parallel->devices_per_stage == 1 ? "" : "s",
+                                        parallel->collective,
+                                        parallel->fold ? "; copies are folded into one" : ""));
+    if (ok && c->devices > used)
         ok = add_line(&study->arena, lines, &c->note_count,
                       psim_arena_printf(&study->arena, "%d of %d devices hold a stage, %d idle",
-                                        stages, c->devices, c->devices - stages));
+                                        used, c->devices, c->devices - used));
     for (int i = 0; ok && i < c->result_count; i++) {
         const struct psim_result *row = &c->results[i];
 

@@ -157,8 +157,9 @@ enum psim_status psim_study_row(struct psim_study *study, int method, struct psi
         .note = "",
     };
     memcpy(row->tag_share, program->workload->tag_share, sizeof row->tag_share);
-    row->samples_per_s =
-        (double)study->scenario->workload.microbatch / row->simulation.time_per_microbatch_s;
+    row->samples_per_s = study->scenario->data_parallel.replicas *
+                         (double)study->scenario->workload.microbatch /
+                         row->simulation.time_per_microbatch_s;
     if (!isfinite(row->samples_per_s))
         row->samples_per_s = NAN;
     fill_memory(row);

@@ -9,7 +9,7 @@
 struct check {
     struct psim_reader *reader;
     const struct psim_scenario *scenario;
-    const struct psim_node *platform, *partition, *placement, *precision;
+    const struct psim_node *platform, *partition, *placement, *precision, *data_parallel;
 };
 
 static int block_count(const struct psim_workload_model *model)
@@ -96,7 +96,12 @@ static void check_device_count(const struct check *check, const struct psim_work
 
     if (stages <= devices)
         return;
-    if (check->scenario->workload.placement != NULL)
+    if (check->placement == NULL && check->scenario->workload.placement != NULL)
+        psim_reader_error(check->reader, check->data_parallel, PSIM_ERR_RANGE, NULL,
+                          "leaves each copy %d stages' devices, but the model \"%s\" has %d "
+                          "stages",
+                          devices, model->name, stages);
+    else if (check->scenario->workload.placement != NULL)
         psim_reader_error(check->reader, check->placement, PSIM_ERR_RANGE, NULL,
                           "names %d devices, but the model \"%s\" has %d stages", devices,
                           model->name, stages);
@@ -223,6 +228,7 @@ void psim_check_scenario(struct psim_reader *reader, const struct psim_node *roo
         .partition = psim_node_member(root, "partition"),
         .placement = psim_node_member(root, "placement"),
         .precision = psim_node_member(root, "precision"),
+        .data_parallel = psim_node_member(root, "data_parallel"),
     };
     const struct psim_node *methods = psim_node_member(root, "methods");
     int stages = 0, layered = 0;

@@ -70,6 +70,10 @@ const struct psim_workload_model *psim_read_model(struct psim_reader *reader,
 void psim_read_methods(struct psim_reader *reader, const struct psim_node *list,
                        struct psim_scenario *scenario);
 
+/** "data_parallel" of a scenario whose platform and placement were read; it sets the placement. */
+void psim_read_data_parallel(struct psim_reader *reader, const struct psim_node *object,
+                             struct psim_scenario *scenario);
+
 /** "conditions" of a scenario on a platform that was read; NULL when memory is out. */
 const struct psim_conditions *psim_read_conditions(struct psim_reader *reader,
                                                    const struct psim_node *object,

@@ -22,7 +22,7 @@ static const char *const placement_names[] = {"in_order", NULL};
 /* The parts of a scenario that are read after all keys are known. */
 struct scenario_parts {
     const struct psim_node *model, *platform, *methods, *batch, *partition, *placement, *baseline,
-        *conditions;
+        *conditions, *data_parallel;
 };
 
 static void read_batch(struct psim_reader *reader, const struct psim_node *object,
@@ -242,6 +242,8 @@ static void read_parts(struct psim_reader *reader, const struct psim_node *root,
         read_platform_part(reader, parts->platform, out);
     if (parts->placement != NULL)
         read_placement(reader, parts->placement, out);
+    if (parts->data_parallel != NULL)
+        psim_read_data_parallel(reader, parts->data_parallel, out);
     if (parts->conditions != NULL)
         out->conditions =
             psim_read_conditions(reader, parts->conditions, &out->platform, out->seed);
@@ -287,6 +289,7 @@ static void read_keys(struct psim_reader *reader, const struct psim_node *root,
          .names = psim_accounting_names,
          .to.choice = &accounting},
         {.key = "baseline", .kind = PSIM_FIELD_NODE, .to.node = &parts->baseline},
+        {.key = "data_parallel", .kind = PSIM_FIELD_OBJECT, .to.node = &parts->data_parallel},
         {.key = "conditions", .kind = PSIM_FIELD_OBJECT, .to.node = &parts->conditions},
         {.key = "seed", .kind = PSIM_FIELD_COUNT, .maximum = SEED_LIMIT, .to.count = &seed},
         {.key = "memory_check",
@@ -308,7 +311,9 @@ bool psim_read_scenario(struct psim_reader *reader, const struct psim_node *root
                         struct psim_scenario *out)
 {
     const int faults = reader->faults;
-    struct psim_scenario scenario = {.arena = PSIM_ARENA_INIT, .accumulation = 1};
+    struct psim_scenario scenario = {.arena = PSIM_ARENA_INIT,
+                                     .accumulation = 1,
+                                     .data_parallel = {.replicas = 1, .devices_per_stage = 1}};
     struct scenario_parts parts = {0};
 
     reader->arena = &scenario.arena;

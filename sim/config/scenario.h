@@ -32,6 +32,16 @@ struct psim_scenario_method {
 enum psim_engine_kind { PSIM_ENGINE_SIMGRID, PSIM_ENGINE_REPLAY };
 extern const char *const psim_engine_names[]; /* "simgrid", "replay", NULL */
 
+/** Copies of the pipeline whose gradients are summed before each update. */
+struct psim_data_parallel {
+    int replicas;           /**< 1: none */
+    int devices_per_stage;  /**< a stage is spread evenly over so many neighbouring devices: its
+                                 messages, gradients and memory are divided by it */
+    bool stages_first;      /**< copy after copy, else stage after stage */
+    bool fold;              /**< simulate one copy and what touches it */
+    const char *collective; /**< algorithm of the gradients' all-reduce */
+};
+
 struct psim_scenario {
     struct psim_arena arena;
     const char *file;
@@ -48,8 +58,9 @@ struct psim_scenario {
     const char *baseline; /**< a label; resolved: never NULL */
     uint64_t seed;
     const struct psim_conditions *conditions; /**< NULL: none */
-    bool memory_fail;                         /**< "memory_check": "fail" */
-    char inputs_sha256[65];                   /**< over all files read, in the order of reading */
+    struct psim_data_parallel data_parallel;
+    bool memory_fail;       /**< "memory_check": "fail" */
+    char inputs_sha256[65]; /**< over all files read, in the order of reading */
     /* Positions of keys that later checks may have to point at. */
     struct psim_position platform_position, partition_position, placement_position;
     struct psim_model_entry *model_entries; /**< private to sim/config */

@@ -30,7 +30,7 @@ BEGIN {
     uses["cost"] = "base model platform"
     uses["program"] = uses["cost"] " cost method collective"
     uses["engine"] = uses["report"] = uses["program"] " program"
-    uses["config"] = "base model platform method"
+    uses["config"] = "base model platform method collective"
     uses["import"] = "base model platform"
     uses["cli"] = uses["program"] " program engine config import report"
     uses["kernels"] = "base"
