@@ -40,7 +40,8 @@ static enum psim_status replicate(const struct psim_scenario *scenario,
 {
     const struct psim_data_parallel *parallel = &scenario->data_parallel;
     const int stages = program->shape.stages, copies = parallel->replicas;
-    struct psim_replication replication = {.replicas = copies, .folded = parallel->fold};
+    struct psim_replication replication = {
+        .replicas = copies, .folded = parallel->fold && scenario->conditions == NULL};
     int *devices;
     enum psim_status status;
 
