@@ -3,6 +3,8 @@
  * on what it refuses.  The child writes one record to a pipe and leaves through _exit; whatever
  * else ends it is that simulation's error alone.
  */
+#include "sim/engine/child.h"
+
 #include "sim/base/memory.h"
 #include "sim/engine/engine.h"
 
@@ -30,7 +32,7 @@ struct child {
     bool lost; /* no memory for what it wrote */
 };
 
-static void write_all(int file, const void *bytes, size_t length)
+void psim_child_write(int file, const void *bytes, size_t length)
 {
     const char *next = bytes;
 
@@ -52,10 +54,10 @@ static void run_in_child(const struct psim_engine *engine, const struct psim_pro
     struct record record = {.error = PSIM_ERROR_INIT};
 
     record.status = engine->run(program, observer, &record.simulation, &record.error);
-    write_all(pipe, &record, sizeof record);
+    psim_child_write(pipe, &record, sizeof record);
     if (record.status == PSIM_OK)
-        write_all(pipe, record.simulation.stages,
-                  (size_t)record.simulation.stage_count * sizeof *record.simulation.stages);
+        psim_child_write(pipe, record.simulation.stages,
+                         (size_t)record.simulation.stage_count * sizeof *record.simulation.stages);
     fflush(NULL);
     _exit(0);
 }
@@ -116,7 +118,7 @@ static bool read_some(struct child *child)
     return false;
 }
 
-static enum psim_status explain_death(int wait_status, struct psim_error *err)
+enum psim_status psim_child_explain(int wait_status, struct psim_error *err)
 {
     if (WIFSIGNALED(wait_status))
         return psim_fail(err, PSIM_ERR_CHILD, "simulation",
@@ -161,7 +163,7 @@ static enum psim_status reap(struct child *child, struct psim_simulation *out,
     if (child->lost)
         status = psim_fail(err, PSIM_ERR_NOMEM, "simulation", "out of memory for a result");
     else if (!WIFEXITED(wait_status) || WEXITSTATUS(wait_status) != 0)
-        status = explain_death(wait_status, err);
+        status = psim_child_explain(wait_status, err);
     else
         status = unpack(child, out, err);
     close(child->pipe);

@@ -8,6 +8,7 @@
  */
 #include "sim/base/memory.h"
 #include "sim/engine/engine.h"
+#include "sim/engine/fabric.h"
 #include "sim/engine/simgrid_shim.h"
 
 #include <math.h>
@@ -20,7 +21,7 @@ struct simgrid {
     const struct psim_program *program;
     struct psim_executor *executor;
     int *hosts; /* [stages] */
-    int *links; /* [platform links]; -1: not used */
+    struct psim_fabric fabric;
 };
 
 static void complete(void *user, uint32_t token)
@@ -63,42 +64,13 @@ static double now(void *self)
     return psim_shim_now();
 }
 
-static void add_links(struct simgrid *s, const struct psim_route *route)
+static enum psim_status add_routes(struct simgrid *s, int hop, struct psim_error *err)
 {
-    for (int i = 0; i < route->hop_count; i++) {
-        const int index = route->hops[i].link;
-        const struct psim_link *link = &s->program->platform->links[index];
+    const struct psim_route *route = s->program->hops[hop].route;
+    const int from = s->hosts[hop], to = s->hosts[hop + 1];
+    const enum psim_status status = psim_fabric_add_route(&s->fabric, from, to, &route[0], err);
 
-        if (s->links[index] < 0 && isfinite(link->bandwidth_bytes_per_s))
-            s->links[index] = psim_shim_add_link(link->name, link->bandwidth_bytes_per_s,
-                                                 link->sharing == PSIM_DUPLEX);
-    }
-}
-
-static enum psim_status add_route(struct simgrid *s, int from, int to,
-                                  const struct psim_route *route, struct psim_error *err)
-{
-    int *links = psim_alloc((size_t)route->hop_count, sizeof *links);
-    bool *forward = psim_alloc((size_t)route->hop_count, sizeof *forward);
-    enum psim_status status = PSIM_OK;
-    int count = 0;
-
-    if (links == NULL || forward == NULL) {
-        status = psim_fail(err, PSIM_ERR_NOMEM, "simgrid", "out of memory for a route");
-        goto out;
-    }
-    for (int i = 0; i < route->hop_count; i++) {
-        if (s->links[route->hops[i].link] < 0)
-            continue;
-        links[count] = s->links[route->hops[i].link];
-        forward[count++] = route->hops[i].forward;
-    }
-    if (count > 0)
-        psim_shim_add_route(s->hosts[from], s->hosts[to], links, forward, count);
-out:
-    psim_free(links);
-    psim_free(forward);
-    return status;
+    return status == PSIM_OK ? psim_fabric_add_route(&s->fabric, to, from, &route[1], err) : status;
 }
 
 static enum psim_status build_platform(struct simgrid *s, struct psim_error *err)
@@ -107,8 +79,6 @@ static enum psim_status build_platform(struct simgrid *s, struct psim_error *err
     const int stages = program->shape.stages;
     enum psim_status status = PSIM_OK;
 
-    for (int i = 0; i < program->platform->link_count; i++)
-        s->links[i] = -1;
     for (int j = 0; j < stages; j++) {
         const int device = program->workload->stages[j].device;
         const double gain = psim_platform_device(program->platform, device)->concurrency_gain;
@@ -117,14 +87,11 @@ static enum psim_status build_platform(struct simgrid *s, struct psim_error *err
                                          (1 + gain) * WORK_PER_S);
     }
     for (int hop = 0; hop + 1 < stages; hop++) {
-        add_links(s, &program->hops[hop].route[0]);
-        add_links(s, &program->hops[hop].route[1]);
+        psim_fabric_add_links(&s->fabric, &program->hops[hop].route[0]);
+        psim_fabric_add_links(&s->fabric, &program->hops[hop].route[1]);
     }
-    for (int hop = 0; hop + 1 < stages && status == PSIM_OK; hop++) {
-        status = add_route(s, hop, hop + 1, &program->hops[hop].route[0], err);
-        if (status == PSIM_OK)
-            status = add_route(s, hop + 1, hop, &program->hops[hop].route[1], err);
-    }
+    for (int hop = 0; hop + 1 < stages && status == PSIM_OK; hop++)
+        status = add_routes(s, hop, err);
     if (status == PSIM_OK)
         psim_shim_seal();
     return status;
@@ -140,11 +107,13 @@ static enum psim_status run(const struct psim_program *program,
     enum psim_status status = PSIM_OK;
 
     s.hosts = psim_alloc((size_t)program->shape.stages, sizeof *s.hosts);
-    s.links = psim_alloc((size_t)program->platform->link_count, sizeof *s.links);
-    if (s.hosts == NULL || s.links == NULL) {
+    if (s.hosts == NULL) {
         status = psim_fail(err, PSIM_ERR_NOMEM, "simgrid", "out of memory");
         goto out;
     }
+    status = psim_fabric_init(&s.fabric, program->platform, err);
+    if (status != PSIM_OK)
+        goto out;
     if (!psim_shim_open(complete, &s, &why)) {
         status = psim_fail(err, PSIM_ERR_UNSUPPORTED, "simgrid", "%s", why);
         goto out;
@@ -164,7 +133,7 @@ static enum psim_status run(const struct psim_program *program,
 out:
     psim_executor_free(s.executor);
     psim_free(s.hosts);
-    psim_free(s.links);
+    psim_fabric_release(&s.fabric);
     return status;
 }
 

@@ -2,8 +2,9 @@
  * @file sim/engine/simgrid_shim.h
  * The one door to SimGrid: platform building, timers, flows and shared execution, without actors.
  *
- * Called by simgrid.c only, in a process that runs one simulation and ends: SimGrid's state is
- * once per process.  Nothing here throws; what SimGrid refuses by aborting ends the process.
+ * Called by simgrid.c, flows.c and fabric.c, in a process that runs one simulation and ends:
+ * SimGrid's state is once per process.  Nothing here throws; what SimGrid refuses by aborting ends
+ * the process.
  * Links are built without latency, so that flows share them equally (docs/model.md eq. 2).
  */
 #ifndef PSIM_ENGINE_SIMGRID_SHIM_H
