@@ -141,6 +141,7 @@ const struct psim_engine psim_engine_simgrid = {
     .name = "simgrid",
     .summary = "SimGrid: transfers share links, kernels share devices",
     .run = run,
+    .run_flows = psim_flows_run,
     .needs_child = true,
 };
 
