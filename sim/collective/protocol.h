@@ -22,6 +22,7 @@ struct psim_rate_curve {
     /** Bus bandwidth that unscaled messages without latency reach on the measured platform's
      *  links: what the measured ones are a fraction of. */
     double reference_bytes_per_s;
+    const char *source; /**< of the measurements */
     int points;
     const double *bytes; /**< [points], rising */
     const double *rate;  /**< [points], bus bandwidth in bytes per second */
@@ -30,6 +31,7 @@ struct psim_rate_curve {
 /** Curves that hold for some platforms; everything is borrowed. */
 struct psim_protocol {
     const char *name;
+    const char *const *platforms; /**< names, NULL-ended; NULL where curves were brought together */
     const struct psim_rate_curve *curves;
     int curve_count;
 };

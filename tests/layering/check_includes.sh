@@ -30,7 +30,7 @@ BEGIN {
     uses["cost"] = "base model platform"
     uses["program"] = uses["cost"] " cost method collective"
     uses["engine"] = uses["report"] = uses["program"] " program"
-    uses["config"] = "base model platform method"
+    uses["config"] = "base model platform method collective"
     uses["cli"] = uses["program"] " program engine config report"
     uses["kernels"] = "base"
 
