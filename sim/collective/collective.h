@@ -77,7 +77,8 @@ extern const struct psim_collective *const psim_collective_table[];
 /** NULL when there is none of that name. */
 const struct psim_collective *psim_collective_find(const char *name);
 
-/** Do the ranks of a node follow each other, with as many on every node?  Rank r is then on node
+/** Do the ranks of a node follow each other, with as many on every node?  A node
+ *  that comes again later counts as another.  Rank r is then on node
  *  r / m with the rail r % m. */
 bool psim_group_is_even(const struct psim_group *group);
 

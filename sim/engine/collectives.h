@@ -23,8 +23,8 @@ struct psim_collective_job {
     double seconds; /**< set on success */
 };
 
-/** The group of devices: their nodes, as the platform has them; a device of a free graph is a node
- *  of its own unless all are of one.  Release node with psim_free. */
+/** The group of devices with their nodes as the platform has them; the devices of a free graph are
+ *  all of one.  Release `node` with psim_free. */
 enum psim_status psim_collective_group(const struct psim_platform *platform, const int *devices,
                                        int ranks, bool in_switch, struct psim_group *out,
                                        struct psim_error *err) PSIM_CHECKED;
