@@ -33,6 +33,10 @@ struct psim_cli_values {
     const char *timeline;  /**< NULL: none */
     const char *trace;     /**< NULL: none */
     const char *device;    /**< NULL: not given */
+    const char *algorithm; /**< NULL: the measured one, else ring */
+    const char *bytes;     /**< NULL: 1 MiB to 16 GiB */
+    int collective_kind;   /**< enum psim_collective_kind */
+    int64_t ranks;         /**< 0: all devices */
     int input[3];          /**< channels, height, width */
     int64_t classes;
     int64_t workers;
@@ -61,6 +65,10 @@ extern const struct psim_command psim_commands[];
     X(TIMELINE)                                                                                    \
     X(TRACE)                                                                                       \
     X(DEVICE)                                                                                      \
+    X(KIND)                                                                                        \
+    X(ALGORITHM)                                                                                   \
+    X(BYTES)                                                                                       \
+    X(RANKS)                                                                                       \
     X(INPUT)                                                                                       \
     X(CLASSES)                                                                                     \
     X(WORKERS)                                                                                     \
@@ -119,6 +127,7 @@ enum psim_exit psim_command_run(const struct psim_cli_values *, char *const[], i
 enum psim_exit psim_command_compare(const struct psim_cli_values *, char *const[], int);
 enum psim_exit psim_command_check(const struct psim_cli_values *, char *const[], int);
 enum psim_exit psim_command_list(const struct psim_cli_values *, char *const[], int);
+enum psim_exit psim_command_collective(const struct psim_cli_values *, char *const[], int);
 enum psim_exit psim_command_show(const struct psim_cli_values *, char *const[], int);
 enum psim_exit psim_command_import(const struct psim_cli_values *, char *const[], int);
 enum psim_exit psim_command_export(const struct psim_cli_values *, char *const[], int);

@@ -89,6 +89,21 @@ const struct psim_command psim_commands[] = {
      .operands_min = 2,
      .operands_max = 2,
      .run = psim_command_export},
+    {.name = "collective",
+     .operands = "PLATFORM",
+     .summary = "time and bandwidth of an all-reduce and its like, size by size",
+     .detail =
+         "PLATFORM is a file or a catalogue name.  Where the catalogue has measurements of the\n"
+         "platform, messages are slowed down to what was measured: at measured sizes the tag\n"
+         "is \"measured\", between them \"estimated\"; else the links decide alone and the tag is\n"
+         "\"assumed\".  The closed form takes every hop as the slowest between neighbours.",
+     .examples = "  petrasim collective 8x-h200\n"
+                 "  petrasim collective 8x-h200 --kind all_gather --bytes 1MiB:1GiB --ranks 4\n",
+     .options = COMMON | PSIM_OPTION_BIT(FORMAT) | PSIM_OPTION_BIT(ENGINE) | PSIM_OPTION_BIT(KIND) |
+                PSIM_OPTION_BIT(ALGORITHM) | PSIM_OPTION_BIT(BYTES) | PSIM_OPTION_BIT(RANKS),
+     .operands_min = 1,
+     .operands_max = 1,
+     .run = psim_command_collective},
     {.name = NULL},
 };
 
@@ -101,7 +116,7 @@ static void print_help(FILE *file)
                   "  petrasim run scenarios/smoke/unit.json --format json\n"
                   "  petrasim show device A100\n\ncommands:\n");
     for (size_t i = 0; psim_commands[i].name != NULL; i++)
-        fprintf(file, "  %-10s%s\n", psim_commands[i].name, psim_commands[i].summary);
+        fprintf(file, "  %-12s%s\n", psim_commands[i].name, psim_commands[i].summary);
     fprintf(file,
             "\n'petrasim COMMAND --help' explains a command; 'petrasim --version' prints the "
             "version.\n"

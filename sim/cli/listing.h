@@ -12,6 +12,10 @@
 /** Adds a failure that has no place in a file. */
 void psim_listing_fault(struct psim_diagnostics *list, const struct psim_error *err);
 
+/** Appends the path of a platform: a file as it is, or the entry of the catalogue. */
+enum psim_status psim_find_platform_file(const struct psim_catalogue *catalogue, const char *name,
+                                         struct psim_text *path, struct psim_diagnostics *list);
+
 enum psim_status psim_list_models(const struct psim_cli_values *, const char *, struct psim_text *,
                                   struct psim_diagnostics *);
 enum psim_status psim_list_devices(const struct psim_cli_values *, const char *, struct psim_text *,

@@ -1,6 +1,7 @@
 /* The option table: parsing and help come from the same rows. */
 #include "sim/base/text.h"
 #include "sim/cli/cli.h"
+#include "sim/collective/collective.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -64,6 +65,29 @@ static const struct option options[PSIM_CLI_OPTIONS] = {
                          .kind = KIND_TEXT,
                          .offset = FIELD(device),
                          .help = "catalogue device of hosts whose file names none"},
+    [PSIM_CLI_KIND] = {.name = "--kind",
+                       .value = "all_reduce|reduce_scatter|all_gather|broadcast",
+                       .kind = KIND_CHOICE,
+                       .choices = psim_collective_kind_names,
+                       .offset = FIELD(collective_kind),
+                       .help = "operation (default: all_reduce)"},
+    [PSIM_CLI_ALGORITHM] = {.name = "--algorithm",
+                            .value = "NAME",
+                            .kind = KIND_TEXT,
+                            .offset = FIELD(algorithm),
+                            .help = "of the operation (default: the measured one, else ring)"},
+    [PSIM_CLI_BYTES] = {.name = "--bytes",
+                        .value = "SIZE|FROM:TO",
+                        .kind = KIND_TEXT,
+                        .offset = FIELD(bytes),
+                        .help = "buffer sizes, each twice the one before (default: 1MiB:16GiB)"},
+    [PSIM_CLI_RANKS] = {.name = "--ranks",
+                        .value = "N",
+                        .kind = KIND_COUNT,
+                        .minimum = 1,
+                        .maximum = INT64_C(1) << 20,
+                        .offset = FIELD(ranks),
+                        .help = "the first N devices (default: all)"},
     [PSIM_CLI_INPUT] = {.name = "--input",
                         .value = "CxHxW",
                         .kind = KIND_SHAPE,

@@ -158,6 +158,18 @@ static enum psim_status find_platform(const struct psim_catalogue *catalogue, co
     return status;
 }
 
+enum psim_status psim_find_platform_file(const struct psim_catalogue *catalogue, const char *name,
+                                         struct psim_text *path, struct psim_diagnostics *list)
+{
+    enum psim_status status = PSIM_OK;
+
+    if (is_file(name))
+        psim_text_printf(path, "%s", name);
+    else
+        status = find_platform(catalogue, name, path, list);
+    return path->failed ? PSIM_ERR_NOMEM : status;
+}
+
 static void show_platform(struct psim_text *text, const struct psim_platform *platform,
                           const char *file)
 {
@@ -183,14 +195,8 @@ enum psim_status psim_show_platform(const struct psim_cli_values *values, const 
     const struct psim_catalogue catalogue = psim_cli_catalogue(values);
     struct psim_platform platform = {0};
     struct psim_text path = PSIM_TEXT_INIT;
-    enum psim_status status = PSIM_OK;
+    enum psim_status status = psim_find_platform_file(&catalogue, name, &path, list);
 
-    if (is_file(name))
-        psim_text_printf(&path, "%s", name);
-    else
-        status = find_platform(&catalogue, name, &path, list);
-    if (path.failed)
-        status = PSIM_ERR_NOMEM;
     if (status == PSIM_OK)
         status = psim_platform_read(path.data, &catalogue, &platform, list);
     if (status == PSIM_OK && values->expanded)

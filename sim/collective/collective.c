@@ -15,6 +15,30 @@ const struct psim_collective *psim_collective_find(const char *name)
     return NULL;
 }
 
+int psim_group_ranks_per_node(const struct psim_group *group)
+{
+    int per_node = 1;
+
+    if (group->node == NULL)
+        return group->ranks;
+    while (per_node < group->ranks && group->node[per_node] == group->node[0])
+        per_node++;
+    return per_node;
+}
+
+bool psim_group_is_even(const struct psim_group *group)
+{
+    const int per_node = psim_group_ranks_per_node(group);
+
+    for (int r = 1; group->node != NULL && r < group->ranks; r++) {
+        const bool same = group->node[r] == group->node[r - 1];
+
+        if (same != (r % per_node != 0))
+            return false;
+    }
+    return group->ranks % per_node == 0;
+}
+
 double psim_collective_bus_factor(enum psim_collective_kind kind, int ranks)
 {
     const double n = ranks;

@@ -38,10 +38,12 @@ struct psim_group {
 
 /** What one rank sends one other in one phase. */
 struct psim_collective_flow {
-    int to;       /**< rank; -1: the switch of its node, which sends as much back */
+    int to;       /**< rank; PSIM_IN_SWITCH: the switch of its node, which sends as much back */
     double bytes; /**< over all rounds of the phase */
     int messages; /**< rounds: latencies paid one after the other, >= 1 */
 };
+
+#define PSIM_IN_SWITCH (-1)
 
 /** No algorithm sends more messages than this at once from one rank. */
 #define PSIM_COLLECTIVE_FLOWS 2
@@ -63,7 +65,8 @@ struct psim_collective {
      */
     int (*flows)(enum psim_collective_kind kind, const struct psim_group *group, double bytes,
                  int phase, int rank, struct psim_collective_flow *out);
-    /** Seconds on equal hops that nothing else uses: latency_s a message, bandwidth one way. */
+    /** Seconds where nothing else runs and every rank has a port of its own with this bandwidth
+     *  each way, another one to a switch that reduces, and every message pays latency_s. */
     double (*time)(enum psim_collective_kind kind, const struct psim_group *group, double bytes,
                    double latency_s, double bandwidth_bytes_per_s);
 };
@@ -73,6 +76,14 @@ extern const struct psim_collective *const psim_collective_table[];
 
 /** NULL when there is none of that name. */
 const struct psim_collective *psim_collective_find(const char *name);
+
+/** Do the ranks of a node follow each other, with as many on every node?  A node
+ *  that comes again later counts as another.  Rank r is then on node
+ *  r / m with the rail r % m. */
+bool psim_group_is_even(const struct psim_group *group);
+
+/** The m of an even group. */
+int psim_group_ranks_per_node(const struct psim_group *group);
 
 /** busbw / algbw of NCCL's reports: 2 (n-1)/n, (n-1)/n or 1. */
 double psim_collective_bus_factor(enum psim_collective_kind kind, int ranks);

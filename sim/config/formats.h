@@ -43,6 +43,9 @@ bool psim_read_platform(struct psim_reader *reader, const struct psim_node *root
 bool psim_read_network(struct psim_reader *reader, const struct psim_node *root,
                        struct psim_network *out);
 
+bool psim_read_collectives(struct psim_reader *reader, const struct psim_node *root,
+                           struct psim_protocol *out);
+
 bool psim_read_scenario(struct psim_reader *reader, const struct psim_node *root,
                         struct psim_scenario *out);
 

@@ -406,6 +406,7 @@ static void check_root(struct psim_reader *reader, const struct psim_node *root,
     struct psim_platform platform;
     struct psim_network network;
     struct psim_device device;
+    struct psim_protocol protocol;
 
     switch (kind) {
     case PSIM_FILE_SCENARIO:
@@ -424,6 +425,10 @@ static void check_root(struct psim_reader *reader, const struct psim_node *root,
         reader->arena = arena;
         if (psim_read_network(reader, root, &network))
             psim_network_release(&network);
+        break;
+    case PSIM_FILE_COLLECTIVES:
+        reader->arena = arena;
+        (void)psim_read_collectives(reader, root, &protocol);
         break;
     }
 }

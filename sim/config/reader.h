@@ -81,7 +81,13 @@ const char *psim_reader_keep(struct psim_reader *reader, const char *text);
 #define PSIM_FILE_LIMIT_BYTES ((size_t)64 << 20)
 
 /** Kinds of files, as their first key spells them before the "/1". */
-enum psim_file_kind { PSIM_FILE_SCENARIO, PSIM_FILE_PLATFORM, PSIM_FILE_DEVICE, PSIM_FILE_MODEL };
+enum psim_file_kind {
+    PSIM_FILE_SCENARIO,
+    PSIM_FILE_PLATFORM,
+    PSIM_FILE_DEVICE,
+    PSIM_FILE_MODEL,
+    PSIM_FILE_COLLECTIVES
+};
 extern const char *const psim_file_kind_names[]; /* NULL at the end */
 
 /**

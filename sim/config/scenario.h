@@ -10,6 +10,7 @@
 #define PSIM_CONFIG_SCENARIO_H
 
 #include "sim/base/diagnostics.h"
+#include "sim/collective/protocol.h"
 #include "sim/method/method.h"
 #include "sim/model/spec.h"
 #include "sim/platform/conditions.h"
@@ -93,6 +94,18 @@ enum psim_status psim_device_read(const char *file, struct psim_arena *arena,
 /** Reads a model/1 file. */
 enum psim_status psim_network_read(const char *file, struct psim_network *out,
                                    struct psim_diagnostics *list) PSIM_CHECKED;
+
+/** Reads a collectives/1 file; curves and texts go to the arena. */
+enum psim_status psim_collectives_read(const char *file, struct psim_arena *arena,
+                                       struct psim_protocol *out,
+                                       struct psim_diagnostics *list) PSIM_CHECKED;
+
+/** The curves of all collectives/1 files of the catalogue that name a platform; there may be none.
+ *  They and their texts go to the arena. */
+enum psim_status psim_catalogue_find_collectives(const struct psim_catalogue *catalogue,
+                                                 const char *platform, struct psim_arena *arena,
+                                                 struct psim_protocol *out,
+                                                 struct psim_diagnostics *list) PSIM_CHECKED;
 
 /** Reads any of the kinds, whatever its first key says it is, and only checks it.
  *  @param[out] kind  "scenario", "platform", ...; static text */

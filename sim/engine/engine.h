@@ -8,6 +8,7 @@
 #define PSIM_ENGINE_ENGINE_H
 
 #include "sim/engine/executor.h"
+#include "sim/engine/flows.h"
 
 /** One way of advancing simulated time. */
 struct psim_engine {
@@ -20,6 +21,9 @@ struct psim_engine {
     enum psim_status (*run)(const struct psim_program *program,
                             const struct psim_observer *observer, struct psim_simulation *out,
                             struct psim_error *err);
+    /** Runs messages alone, in a child of its own where it needs one: psim_flows_run or _replay. */
+    enum psim_status (*run_flows)(const struct psim_platform *platform, struct psim_flow *flows,
+                                  int count, struct psim_error *err);
     bool needs_child; /**< state of the engine is once per process: run it in a child */
 };
 

@@ -36,30 +36,67 @@ void psim_fabric_add_links(struct psim_fabric *fabric, const struct psim_route *
     }
 }
 
+/* The links of a route that were built, as the shim numbers them. */
+struct shim_route {
+    int *links;
+    bool *forward;
+    int count;
+};
+
+static void shim_route_release(struct shim_route *made)
+{
+    psim_free(made->links);
+    psim_free(made->forward);
+}
+
+static enum psim_status shim_route_init(struct shim_route *made, const struct psim_fabric *fabric,
+                                        const struct psim_route *route, struct psim_error *err)
+{
+    made->links = psim_alloc((size_t)route->hop_count, sizeof *made->links);
+    made->forward = psim_alloc((size_t)route->hop_count, sizeof *made->forward);
+    made->count = 0;
+    if (made->links == NULL || made->forward == NULL) {
+        shim_route_release(made);
+        return psim_fail(err, PSIM_ERR_NOMEM, "simgrid", "out of memory for a route");
+    }
+    for (int i = 0; i < route->hop_count; i++) {
+        const int link = fabric->links[route->hops[i].link];
+
+        if (link < 0)
+            continue;
+        made->links[made->count] = link;
+        made->forward[made->count++] = route->hops[i].forward;
+    }
+    return PSIM_OK;
+}
+
 enum psim_status psim_fabric_add_route(const struct psim_fabric *fabric, int from, int to,
                                        const struct psim_route *route, struct psim_error *err)
 {
-    int *links = psim_alloc((size_t)route->hop_count, sizeof *links);
-    bool *forward = psim_alloc((size_t)route->hop_count, sizeof *forward);
-    enum psim_status status = PSIM_OK;
-    int count = 0;
+    struct shim_route made;
+    const enum psim_status status = shim_route_init(&made, fabric, route, err);
 
-    if (links == NULL || forward == NULL) {
-        status = psim_fail(err, PSIM_ERR_NOMEM, "simgrid", "out of memory for a route");
-        goto out;
-    }
-    for (int i = 0; i < route->hop_count; i++) {
-        if (fabric->links[route->hops[i].link] < 0)
-            continue;
-        links[count] = fabric->links[route->hops[i].link];
-        forward[count++] = route->hops[i].forward;
-    }
-    if (count > 0)
-        psim_shim_add_route(from, to, links, forward, count);
-out:
-    psim_free(links);
-    psim_free(forward);
-    return status;
+    if (status != PSIM_OK)
+        return status;
+    if (made.count > 0)
+        psim_shim_add_route(from, to, made.links, made.forward, made.count);
+    shim_route_release(&made);
+    return PSIM_OK;
+}
+
+enum psim_status psim_fabric_add_way(struct psim_fabric *fabric, const struct psim_route *route,
+                                     int *from, struct psim_error *err)
+{
+    struct shim_route made;
+    enum psim_status status;
+
+    psim_fabric_add_links(fabric, route);
+    status = shim_route_init(&made, fabric, route, err);
+    if (status != PSIM_OK)
+        return status;
+    *from = made.count > 0 ? psim_shim_add_way(made.links, made.forward, made.count) : -1;
+    shim_route_release(&made);
+    return PSIM_OK;
 }
 
 void psim_fabric_set_factor(const struct psim_fabric *fabric, int link, double factor)

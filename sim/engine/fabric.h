@@ -28,6 +28,14 @@ enum psim_status psim_fabric_add_route(const struct psim_fabric *fabric, int fro
                                        const struct psim_route *route,
                                        struct psim_error *err) PSIM_CHECKED;
 
+/**
+ * A route between two hosts of its own (psim_shim_add_way), with its links built.
+ * @param[out] from  the sending host, the receiving one's number is one more; -1: nothing limits
+ *                   the route and no host was made
+ */
+enum psim_status psim_fabric_add_way(struct psim_fabric *fabric, const struct psim_route *route,
+                                     int *from, struct psim_error *err) PSIM_CHECKED;
+
 /** From now on a link has `factor` of its bandwidth; nothing happens where it was not built. */
 void psim_fabric_set_factor(const struct psim_fabric *fabric, int link, double factor);
 

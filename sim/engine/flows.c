@@ -3,17 +3,15 @@
 #include "sim/base/memory.h"
 #include "sim/engine/child.h"
 #include "sim/engine/fabric.h"
+#include "sim/engine/flow_plan.h"
 #include "sim/engine/simgrid_shim.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#define FLOW_LIMIT (1 << 24)
 
 /* What precedes the ends in the pipe. */
 struct verdict {
@@ -21,154 +19,131 @@ struct verdict {
     struct psim_error error;
 };
 
-/* One message while it is simulated. */
-struct message {
-    const struct psim_flow *flow;
-    double latency_s;
-    bool limited; /* by a bandwidth: it is a flow, and not latency alone */
-};
-
 struct flows {
+    const struct psim_flow_plan *plan;
     struct psim_fabric fabric;
-    struct message *messages; /* [count] */
-    int *hosts;               /* [devices] of the shim; -1: not used */
-    double *ends_s;           /* [count] */
-    int count;
+    int *hosts;      /* [routes]: the sending host of the shim; -1: nothing limits the route */
+    int *phase_of;   /* [flows] */
+    int *left;       /* [phases]: flows that have not ended */
+    double *ends_s;  /* [flows] */
+    int ended_phase; /* of which the next one is to start; -1: none */
 };
 
 /* ---- The child ---------------------------------------------------------------------------- */
 
-/* Tokens below `count` start a message, those from there on end one. */
-static void start_message(const struct flows *f, int index)
+static void end_flow(struct flows *f, int index)
 {
-    const struct message *m = &f->messages[index];
-    const uint64_t token = (uint32_t)(f->count + index);
+    const int phase = f->phase_of[index];
 
-    if (m->limited)
-        psim_shim_flow(f->hosts[m->flow->from], f->hosts[m->flow->to], m->latency_s,
-                       (uint64_t)m->flow->bytes, token);
-    else if (m->latency_s > 0.0)
-        psim_shim_timer(m->latency_s, token);
+    f->ends_s[index] = psim_shim_now();
+    if (--f->left[phase] == 0 && phase + 1 < f->plan->phase_count &&
+        f->plan->phases[phase + 1].follows)
+        f->ended_phase = phase;
+}
+
+/* Tokens below `count` start a flow, those from there on end one. */
+static void start_flow(struct flows *f, int index)
+{
+    const struct psim_flow *flow = &f->plan->flows[index];
+    const double latency_s = psim_flow_latency(f->plan, index);
+    const int host = f->hosts[f->plan->way_of[index]];
+    const uint64_t token = (uint32_t)(f->plan->count + index);
+
+    if (host >= 0 && flow->bytes > 0)
+        psim_shim_flow(host, host + 1, latency_s, (uint64_t)flow->bytes, token);
+    else if (latency_s > 0.0)
+        psim_shim_timer(latency_s, token);
     else
-        f->ends_s[index] = psim_shim_now();
+        end_flow(f, index);
+}
+
+static void start_phase(struct flows *f, int index)
+{
+    const struct psim_flow_phase *phase = &f->plan->phases[index];
+
+    for (int i = phase->first; i < phase->first + phase->count; i++) {
+        const int flow = f->plan->order[i];
+
+        if (f->plan->flows[flow].start_s > 0.0)
+            psim_shim_timer(f->plan->flows[flow].start_s, (uint32_t)flow);
+        else
+            start_flow(f, flow);
+    }
+}
+
+/* Starts what waited for a phase that has ended, as often as flows without time end it at once. */
+static void start_next_phases(struct flows *f)
+{
+    while (f->ended_phase >= 0) {
+        const int next = f->ended_phase + 1;
+
+        f->ended_phase = -1;
+        start_phase(f, next);
+    }
 }
 
 static void complete(void *user, uint64_t token)
 {
-    const struct flows *f = user;
+    struct flows *f = user;
 
-    if (token < (uint32_t)f->count)
-        start_message(f, (int)token);
+    if (token < (uint32_t)f->plan->count)
+        start_flow(f, (int)token);
     else
-        f->ends_s[token - (uint32_t)f->count] = psim_shim_now();
+        end_flow(f, (int)(token - (uint32_t)f->plan->count));
+    start_next_phases(f);
 }
 
-static int host_of(struct flows *f, int device)
+static enum psim_status simulate(struct flows *f, struct psim_error *err)
 {
-    if (f->hosts[device] < 0)
-        f->hosts[device] =
-            psim_shim_add_host(psim_platform_device_name(f->fabric.platform, device), 1.0);
-    return f->hosts[device];
-}
-
-static int by_ends(const void *a, const void *b)
-{
-    const struct psim_flow *x = *(const struct psim_flow *const *)a;
-    const struct psim_flow *y = *(const struct psim_flow *const *)b;
-
-    return x->from != y->from ? (x->from > y->from) - (x->from < y->from)
-                              : (x->to > y->to) - (x->to < y->to);
-}
-
-/* The route of one pair, to be followed by `count` messages. */
-static enum psim_status add_pair(struct flows *f, const struct psim_flow *flows,
-                                 const struct psim_flow *const *pair, int count,
-                                 struct psim_error *err)
-{
-    struct psim_route route;
-    enum psim_status status =
-        psim_platform_route(f->fabric.platform, pair[0]->from, pair[0]->to, &route, err);
-
-    if (status != PSIM_OK)
-        return status;
-    for (int i = 0; i < count; i++)
-        f->messages[pair[i] - flows] = (struct message){
-            .flow = pair[i],
-            .latency_s = route.latency_s,
-            .limited = pair[i]->bytes > 0 && isfinite(route.bandwidth_bytes_per_s)};
-    psim_fabric_add_links(&f->fabric, &route);
-    status = psim_fabric_add_route(&f->fabric, host_of(f, pair[0]->from), host_of(f, pair[0]->to),
-                                   &route, err);
-    psim_route_release(&route);
-    return status;
-}
-
-/* A route is added once for a pair, so that the flows of one are brought together. */
-static enum psim_status add_routes(struct flows *f, const struct psim_flow *flows,
-                                   struct psim_error *err)
-{
-    const struct psim_flow **sorted = psim_alloc((size_t)f->count, sizeof *sorted);
-    enum psim_status status = PSIM_OK;
-    int first = 0;
-
-    if (sorted == NULL)
-        return psim_fail(err, PSIM_ERR_NOMEM, "flows", "out of memory");
-    for (int i = 0; i < f->count; i++)
-        sorted[i] = &flows[i];
-    qsort(sorted, (size_t)f->count, sizeof *sorted, by_ends);
-    while (status == PSIM_OK && first < f->count) {
-        int after = first + 1;
-
-        while (after < f->count && by_ends(&sorted[first], &sorted[after]) == 0)
-            after++;
-        status = add_pair(f, flows, &sorted[first], after - first, err);
-        first = after;
-    }
-    psim_free(sorted);
-    return status;
-}
-
-static enum psim_status simulate(struct flows *f, const struct psim_flow *flows,
-                                 struct psim_error *err)
-{
+    const struct psim_flow_plan *plan = f->plan;
     const char *why = "";
-    enum psim_status status;
+    enum psim_status status = PSIM_OK;
 
     if (!psim_shim_open(complete, f, &why))
         return psim_fail(err, PSIM_ERR_UNSUPPORTED, "simgrid", "%s", why);
-    status = add_routes(f, flows, err);
+    for (int i = 0; status == PSIM_OK && i < plan->route_count; i++)
+        status = psim_fabric_add_way(&f->fabric, &plan->routes[i], &f->hosts[i], err);
     if (status != PSIM_OK)
         return status;
     psim_shim_seal();
-    for (int i = 0; i < f->count; i++) {
-        if (flows[i].start_s > 0.0)
-            psim_shim_timer(flows[i].start_s, (uint32_t)i);
-        else
-            start_message(f, i);
+    for (int i = 0; i < plan->phase_count; i++) {
+        if (!plan->phases[i].follows)
+            start_phase(f, i);
+        start_next_phases(f);
     }
     return psim_shim_run(&why) ? PSIM_OK : psim_fail(err, PSIM_ERR_CHILD, "simgrid", "%s", why);
 }
 
-static void run_in_child(const struct psim_platform *platform, const struct psim_flow *flows,
-                         int count, int pipe)
+static enum psim_status run_plan(struct flows *f, struct psim_error *err)
+{
+    const struct psim_flow_plan *plan = f->plan;
+    enum psim_status status;
+
+    f->hosts = psim_alloc((size_t)plan->route_count, sizeof *f->hosts);
+    f->phase_of = psim_alloc((size_t)plan->count, sizeof *f->phase_of);
+    f->left = psim_alloc((size_t)plan->phase_count, sizeof *f->left);
+    f->ends_s = psim_alloc((size_t)plan->count, sizeof *f->ends_s);
+    if (f->hosts == NULL || f->phase_of == NULL || f->left == NULL || f->ends_s == NULL)
+        return psim_fail(err, PSIM_ERR_NOMEM, "flows", "out of memory");
+    for (int phase = 0; phase < plan->phase_count; phase++) {
+        f->left[phase] = plan->phases[phase].count;
+        for (int i = 0; i < f->left[phase]; i++)
+            f->phase_of[plan->order[plan->phases[phase].first + i]] = phase;
+    }
+    status = psim_fabric_init(&f->fabric, plan->platform, err);
+    return status == PSIM_OK ? simulate(f, err) : status;
+}
+
+/* What was allocated ends with the process. */
+static void run_in_child(const struct psim_flow_plan *plan, int pipe)
 {
     struct verdict verdict = {.error = PSIM_ERROR_INIT};
-    struct flows f = {.count = count};
+    struct flows f = {.plan = plan, .ended_phase = -1};
 
-    f.messages = psim_alloc((size_t)count, sizeof *f.messages);
-    f.hosts = psim_alloc((size_t)platform->device_count, sizeof *f.hosts);
-    f.ends_s = psim_alloc((size_t)count, sizeof *f.ends_s);
-    if (f.messages == NULL || f.hosts == NULL || f.ends_s == NULL)
-        verdict.status = psim_fail(&verdict.error, PSIM_ERR_NOMEM, "flows", "out of memory");
-    for (int i = 0; f.hosts != NULL && i < platform->device_count; i++)
-        f.hosts[i] = -1;
-    if (verdict.status == PSIM_OK)
-        verdict.status = psim_fabric_init(&f.fabric, platform, &verdict.error);
-    if (verdict.status == PSIM_OK)
-        verdict.status = simulate(&f, flows, &verdict.error);
+    verdict.status = run_plan(&f, &verdict.error);
     psim_child_write(pipe, &verdict, sizeof verdict);
     if (verdict.status == PSIM_OK)
-        psim_child_write(pipe, f.ends_s, (size_t)count * sizeof *f.ends_s);
+        psim_child_write(pipe, f.ends_s, (size_t)plan->count * sizeof *f.ends_s);
     fflush(NULL);
     _exit(0);
 }
@@ -211,57 +186,81 @@ static enum psim_status collect(pid_t pid, int pipe, double *ends_s, int count,
     return PSIM_OK;
 }
 
-static enum psim_status check_flow(const struct psim_flow *flow, int index, int devices,
-                                   struct psim_error *err)
+static enum psim_status fork_and_collect(const struct psim_flow_plan *plan, double *ends_s,
+                                         struct psim_error *err)
 {
-    const char *member = flow->from < 0 || flow->from >= devices                         ? "from"
-                         : flow->to < 0 || flow->to >= devices || flow->to == flow->from ? "to"
-                         : flow->bytes < 0                                               ? "bytes"
-                         : !(flow->start_s >= 0.0) || isinf(flow->start_s)               ? "start_s"
-                                                                                         : NULL;
-    char where[48];
+    enum psim_status status;
+    int ends[2];
+    pid_t pid;
 
-    if (member == NULL)
-        return PSIM_OK;
-    snprintf(where, sizeof where, "flows[%d].%s", index, member);
-    return psim_fail(err, PSIM_ERR_RANGE, where, "is out of range");
+    if (pipe(ends) != 0)
+        return psim_fail(err, PSIM_ERR_IO, "flows", "no pipe for a child: %s", strerror(errno));
+    fflush(NULL);
+    pid = fork();
+    if (pid == 0) {
+        close(ends[0]);
+        run_in_child(plan, ends[1]);
+    }
+    close(ends[1]);
+    status = pid < 0
+                 ? psim_fail(err, PSIM_ERR_NOMEM, "flows", "no child process: %s", strerror(errno))
+                 : collect(pid, ends[0], ends_s, plan->count, err);
+    close(ends[0]);
+    return status;
+}
+
+/* Without contention a phase ends with the latest of its flows. */
+static void replay(const struct psim_flow_plan *plan, double *ends_s)
+{
+    double start_s = 0, end_s = 0;
+
+    for (int phase = 0; phase < plan->phase_count; phase++) {
+        const struct psim_flow_phase *p = &plan->phases[phase];
+
+        start_s = p->follows ? end_s : 0;
+        end_s = start_s;
+        for (int i = p->first; i < p->first + p->count; i++) {
+            const int flow = plan->order[i];
+            const double bandwidth = plan->routes[plan->way_of[flow]].bandwidth_bytes_per_s;
+
+            ends_s[flow] = start_s + plan->flows[flow].start_s + psim_flow_latency(plan, flow) +
+                           (double)plan->flows[flow].bytes / bandwidth;
+            end_s = fmax(end_s, ends_s[flow]);
+        }
+    }
+}
+
+static enum psim_status run(const struct psim_platform *platform, struct psim_flow *flows,
+                            int count, bool contention, struct psim_error *err)
+{
+    struct psim_flow_plan plan;
+    double *ends_s;
+    enum psim_status status = psim_flow_plan_init(&plan, platform, flows, count, err);
+
+    if (status != PSIM_OK)
+        return status;
+    ends_s = psim_alloc((size_t)count, sizeof *ends_s);
+    if (ends_s == NULL)
+        status = psim_fail(err, PSIM_ERR_NOMEM, "flows", "out of memory");
+    else if (contention)
+        status = fork_and_collect(&plan, ends_s, err);
+    else
+        replay(&plan, ends_s);
+    for (int i = 0; status == PSIM_OK && i < count; i++)
+        flows[i].end_s = ends_s[i];
+    psim_free(ends_s);
+    psim_flow_plan_release(&plan);
+    return status;
 }
 
 enum psim_status psim_flows_run(const struct psim_platform *platform, struct psim_flow *flows,
                                 int count, struct psim_error *err)
 {
-    enum psim_status status = PSIM_OK;
-    double *ends_s;
-    int ends[2];
-    pid_t pid;
+    return run(platform, flows, count, true, err);
+}
 
-    if (count < 1 || count > FLOW_LIMIT)
-        return psim_fail(err, PSIM_ERR_RANGE, "count", "must be in [1, %d], not %d", FLOW_LIMIT,
-                         count);
-    for (int i = 0; status == PSIM_OK && i < count; i++)
-        status = check_flow(&flows[i], i, platform->device_count, err);
-    if (status != PSIM_OK)
-        return status;
-    ends_s = psim_alloc((size_t)count, sizeof *ends_s);
-    if (ends_s == NULL)
-        return psim_fail(err, PSIM_ERR_NOMEM, "flows", "out of memory");
-    if (pipe(ends) != 0) {
-        psim_free(ends_s);
-        return psim_fail(err, PSIM_ERR_IO, "flows", "no pipe for a child: %s", strerror(errno));
-    }
-    fflush(NULL);
-    pid = fork();
-    if (pid == 0) {
-        close(ends[0]);
-        run_in_child(platform, flows, count, ends[1]);
-    }
-    close(ends[1]);
-    status = pid < 0
-                 ? psim_fail(err, PSIM_ERR_NOMEM, "flows", "no child process: %s", strerror(errno))
-                 : collect(pid, ends[0], ends_s, count, err);
-    close(ends[0]);
-    for (int i = 0; status == PSIM_OK && i < count; i++)
-        flows[i].end_s = ends_s[i];
-    psim_free(ends_s);
-    return status;
+enum psim_status psim_flows_replay(const struct psim_platform *platform, struct psim_flow *flows,
+                                   int count, struct psim_error *err)
+{
+    return run(platform, flows, count, false, err);
 }

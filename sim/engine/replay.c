@@ -198,4 +198,5 @@ const struct psim_engine psim_engine_replay = {
     .name = "replay",
     .summary = "event heap without contention: latency + bytes / bandwidth per transfer",
     .run = run,
+    .run_flows = psim_flows_replay,
 };

@@ -14,7 +14,6 @@
 #include "sim/engine/simgrid_shim.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 /* Marks the token of a message whose latency is over; the executor leaves these bits free. */
 #define READY (UINT64_C(1) << 32)
@@ -29,7 +28,8 @@ struct channel {
 struct simgrid {
     const struct psim_program *program;
     struct psim_executor *executor;
-    int *hosts;                    /* [platform devices]; -1: not built */
+    int (*ways)[2];                /* [places] of the shim: forward, back; -1: nothing limits it */
+    int *sync_ways;                /* [sync flows] */
     struct channel (*channels)[2]; /* [places] */
     struct channel **of_message;   /* channel of a message, by the executor's number for it */
     size_t of_message_capacity;
@@ -37,20 +37,13 @@ struct simgrid {
     struct psim_fabric fabric;
 };
 
-/* Host of a place's device. */
-static int host_of(const struct simgrid *s, int place)
-{
-    return s->hosts[s->program->places[place].device];
-}
-
 static void start_flow(const struct simgrid *s, const struct channel *channel, uint64_t token)
 {
     const size_t index = (size_t)(channel - s->channels[0]);
-    const int hop = (int)(index / 2), direction = (int)(index % 2);
-    const int from = direction == 0 ? hop : hop + 1, to = direction == 0 ? hop + 1 : hop;
+    const size_t hop = index / 2, direction = index % 2;
+    const int way = s->ways[hop][direction];
 
-    psim_shim_flow(host_of(s, from), host_of(s, to), 0,
-                   (uint64_t)s->program->hops[hop].bytes[direction], token);
+    psim_shim_flow(way, way + 1, 0, (uint64_t)s->program->hops[hop].bytes[direction], token);
 }
 
 static bool push_waiting(struct channel *channel, uint64_t token)
@@ -143,7 +136,7 @@ static void transfer(void *self, int hop, int direction, uint64_t token)
     struct simgrid *s = self;
     const struct psim_hop *h = &s->program->hops[hop];
     const struct psim_route *route = &h->route[direction];
-    const bool flows = h->bytes[direction] > 0 && isfinite(route->bandwidth_bytes_per_s);
+    const bool flows = h->bytes[direction] > 0 && s->ways[hop][direction] >= 0;
 
     if (!note_channel(s, (uint32_t)token, flows ? &s->channels[hop][direction] : NULL)) {
         s->no_memory = true;
@@ -164,8 +157,8 @@ static void sync(void *self, int flow, uint64_t token)
     const struct psim_sync_flow *f = &s->program->sync_flows[flow];
     const double latency_s = f->messages * f->route.latency_s;
 
-    if (f->bytes >= 1 && isfinite(f->route.bandwidth_bytes_per_s))
-        psim_shim_flow(s->hosts[f->from_device], s->hosts[f->to_device], latency_s,
+    if (f->bytes >= 1 && s->sync_ways[flow] >= 0)
+        psim_shim_flow(s->sync_ways[flow], s->sync_ways[flow] + 1, latency_s,
                        (uint64_t)llround(f->bytes), token);
     else
         psim_shim_timer(latency_s, token);
@@ -184,79 +177,32 @@ static double now(void *self)
     return psim_shim_now();
 }
 
-static void add_host(struct simgrid *s, int device)
+static int sync_flow_count(const struct psim_program *program)
 {
-    if (s->hosts[device] < 0)
-        s->hosts[device] =
-            psim_shim_add_host(psim_platform_device_name(s->program->platform, device), 1.0);
+    return program->sync_first == NULL
+               ? 0
+               : program->sync_first[program->shape.stages * program->sync_phases];
 }
 
-/* A way between two devices; the flows of all-reduces may go where a way is already. */
-struct way {
-    int from, to;
-    const struct psim_route *route;
-};
-
-static int by_ends(const void *a, const void *b)
-{
-    const struct way *x = a, *y = b;
-
-    return x->from != y->from ? (x->from > y->from) - (x->from < y->from)
-                              : (x->to > y->to) - (x->to < y->to);
-}
-
-static int list_ways(const struct psim_program *program, struct way *ways)
-{
-    const int places = program->lanes * program->shape.stages;
-    int count = 0;
-
-    for (int q = 0; q < places; q++) {
-        if ((q + 1) % program->shape.stages == 0)
-            continue;
-        for (int d = 0; d < 2; d++)
-            ways[count++] = (struct way){.from = program->places[q + d].device,
-                                         .to = program->places[q + 1 - d].device,
-                                         .route = &program->hops[q].route[d]};
-    }
-    for (int i = 0; program->sync_first != NULL &&
-                    i < program->sync_first[program->shape.stages * program->sync_phases];
-         i++)
-        ways[count++] = (struct way){.from = program->sync_flows[i].from_device,
-                                     .to = program->sync_flows[i].to_device,
-                                     .route = &program->sync_flows[i].route};
-    qsort(ways, (size_t)count, sizeof *ways, by_ends);
-    return count;
-}
-
-static enum psim_status build_platform(struct simgrid *s, struct psim_error *err)
+/* A way of its own for every hop, each direction, and every message of an all-reduce. */
+static enum psim_status build_ways(struct simgrid *s, struct psim_error *err)
 {
     const struct psim_program *program = s->program;
     const int places = program->lanes * program->shape.stages;
-    const int flows = program->sync_first == NULL
-                          ? 0
-                          : program->sync_first[program->shape.stages * program->sync_phases];
-    struct way *ways = psim_alloc(2 * (size_t)places + (size_t)flows, sizeof *ways);
     enum psim_status status = PSIM_OK;
-    int count;
 
-    if (ways == NULL)
-        return psim_fail(err, PSIM_ERR_NOMEM, "simgrid", "out of memory for routes");
-    for (int q = 0; q < places; q++)
-        add_host(s, program->places[q].device);
-    count = list_ways(program, ways);
-    for (int i = 0; i < count; i++) {
-        add_host(s, ways[i].from);
-        add_host(s, ways[i].to);
-        psim_fabric_add_links(&s->fabric, ways[i].route);
+    for (int q = 0; q < places && status == PSIM_OK; q++) {
+        if ((q + 1) % program->shape.stages == 0)
+            continue;
+        for (int d = 0; d < 2 && status == PSIM_OK; d++)
+            status =
+                psim_fabric_add_way(&s->fabric, &program->hops[q].route[d], &s->ways[q][d], err);
     }
-    for (int i = 0; i < count && status == PSIM_OK; i++) {
-        if (i == 0 || by_ends(&ways[i], &ways[i - 1]) != 0)
-            status = psim_fabric_add_route(&s->fabric, s->hosts[ways[i].from], s->hosts[ways[i].to],
-                                           ways[i].route, err);
-    }
+    for (int i = 0; i < sync_flow_count(program) && status == PSIM_OK; i++)
+        status =
+            psim_fabric_add_way(&s->fabric, &program->sync_flows[i].route, &s->sync_ways[i], err);
     if (status == PSIM_OK)
         psim_shim_seal();
-    psim_free(ways);
     return status;
 }
 
@@ -270,14 +216,13 @@ static enum psim_status run(const struct psim_program *program,
     const char *why = "";
     enum psim_status status = PSIM_OK;
 
-    s.hosts = psim_alloc((size_t)program->platform->device_count, sizeof *s.hosts);
+    s.ways = psim_alloc((size_t)places, sizeof *s.ways);
+    s.sync_ways = psim_alloc((size_t)sync_flow_count(program), sizeof *s.sync_ways);
     s.channels = psim_alloc((size_t)places, sizeof *s.channels);
-    if (s.hosts == NULL || s.channels == NULL) {
+    if (s.ways == NULL || s.sync_ways == NULL || s.channels == NULL) {
         status = psim_fail(err, PSIM_ERR_NOMEM, "simgrid", "out of memory");
         goto out;
     }
-    for (int i = 0; i < program->platform->device_count; i++)
-        s.hosts[i] = -1;
     status = psim_fabric_init(&s.fabric, program->platform, err);
     if (status != PSIM_OK)
         goto out;
@@ -285,7 +230,7 @@ static enum psim_status run(const struct psim_program *program,
         status = psim_fail(err, PSIM_ERR_UNSUPPORTED, "simgrid", "%s", why);
         goto out;
     }
-    status = build_platform(&s, err);
+    status = build_ways(&s, err);
     if (status == PSIM_OK)
         status = psim_executor_new(program, &clock, observer, &s.executor, err);
     if (status != PSIM_OK)
@@ -307,7 +252,8 @@ out:
     }
     psim_free(s.channels);
     psim_free(s.of_message);
-    psim_free(s.hosts);
+    psim_free(s.ways);
+    psim_free(s.sync_ways);
     psim_fabric_release(&s.fabric);
     return status;
 }
@@ -316,6 +262,7 @@ const struct psim_engine psim_engine_simgrid = {
     .name = "simgrid",
     .summary = "SimGrid: transfers share links, messages of a pair queue",
     .run = run,
+    .run_flows = psim_flows_run,
     .needs_child = true,
 };
 

@@ -49,6 +49,8 @@ struct Shim {
     bool stopped = false;
     std::unique_ptr<sg4::Engine> engine;
     sg4::NetZone *zone = nullptr;
+    std::vector<sg4::NetZone *> way_zones;
+    int ways = 0;
     std::vector<sg4::Host *> hosts;
     std::vector<sg4::Link *> links;
     std::vector<bool> duplex;
@@ -152,14 +154,19 @@ try {
     return false;
 }
 
-extern "C" int psim_shim_add_host(const char *name, double speed)
+static int add_host(sg4::NetZone *zone, const std::string &name, double speed)
 {
 #if PSIM_SIMGRID_400
-    shim.hosts.push_back(shim.zone->add_host(name, speed));
+    shim.hosts.push_back(zone->add_host(name, speed));
 #else
-    shim.hosts.push_back(shim.zone->create_host(name, speed));
+    shim.hosts.push_back(zone->create_host(name, speed));
 #endif
     return static_cast<int>(shim.hosts.size()) - 1;
+}
+
+extern "C" int psim_shim_add_host(const char *name, double speed)
+{
+    return add_host(shim.zone, name, speed);
 }
 
 extern "C" int psim_shim_add_link(const char *name, double bandwidth_bytes_per_s, bool duplex)
@@ -182,8 +189,8 @@ extern "C" int psim_shim_add_link(const char *name, double bandwidth_bytes_per_s
     return static_cast<int>(shim.links.size()) - 1;
 }
 
-extern "C" void psim_shim_add_route(int from, int to, const int *links, const bool *forward,
-                                    int count)
+static void add_route(sg4::NetZone *zone, int from, int to, const int *links, const bool *forward,
+                      int count)
 {
     std::vector<sg4::LinkInRoute> route;
 
@@ -196,15 +203,50 @@ extern "C" void psim_shim_add_route(int from, int to, const int *links, const bo
                                                          : sg4::LinkInRoute::Direction::DOWN);
     }
 #if PSIM_SIMGRID_336
-    shim.zone->add_route(shim.hosts[from], shim.hosts[to], route, false);
+    zone->add_route(shim.hosts[from], shim.hosts[to], route, false);
 #else
-    shim.zone->add_route(shim.hosts[from]->get_netpoint(), shim.hosts[to]->get_netpoint(), nullptr,
-                         nullptr, route, false);
+    zone->add_route(shim.hosts[from]->get_netpoint(), shim.hosts[to]->get_netpoint(), nullptr,
+                    nullptr, route, false);
 #endif
+}
+
+extern "C" void psim_shim_add_route(int from, int to, const int *links, const bool *forward,
+                                    int count)
+{
+    add_route(shim.zone, from, to, links, forward, count);
+}
+
+/* A full zone's table grows with the square of its hosts. */
+static sg4::NetZone *zone_of_next_way()
+{
+    const int ways_per_zone = 32;
+
+    if (shim.ways++ % ways_per_zone == 0) {
+        const std::string name = "ways" + std::to_string(shim.way_zones.size());
+
+#if PSIM_SIMGRID_400
+        shim.way_zones.push_back(shim.zone->add_netzone_full(name));
+#else
+        shim.way_zones.push_back(sg4::create_full_zone(name)->set_parent(shim.zone));
+#endif
+    }
+    return shim.way_zones.back();
+}
+
+extern "C" int psim_shim_add_way(const int *links, const bool *forward, int count)
+{
+    sg4::NetZone *zone = zone_of_next_way();
+    const std::string name = "way" + std::to_string(shim.ways);
+    const int from = add_host(zone, name + ".from", 1), to = add_host(zone, name + ".to", 1);
+
+    add_route(zone, from, to, links, forward, count);
+    return from;
 }
 
 extern "C" void psim_shim_seal(void)
 {
+    for (sg4::NetZone *zone : shim.way_zones)
+        zone->seal();
     shim.zone->seal();
 }
 

@@ -32,6 +32,13 @@ int psim_shim_add_link(const char *name, double bandwidth_bytes_per_s, bool dupl
 /** One-way route; `forward[i]` is the direction in which link i is crossed. */
 void psim_shim_add_route(int from, int to, const int *links, const bool *forward, int count);
 
+/**
+ * A one-way route between two hosts of its own, for messages that need no host to run on; returns
+ * the number of the sending one, the receiving one's is one more.  These hosts lie in zones of a
+ * bounded size, so that any number of ways takes memory in proportion.
+ */
+int psim_shim_add_way(const int *links, const bool *forward, int count);
+
 /** No hosts and links after this. */
 void psim_shim_seal(void);
 

@@ -89,6 +89,11 @@ struct psim_route {
  */
 enum psim_status psim_platform_route(const struct psim_platform *platform, int from, int to,
                                      struct psim_route *out, struct psim_error *err) PSIM_CHECKED;
+/** From a device to the switch that it has a link to inside its node (in a free graph: to any), or
+ *  back.  @return PSIM_OK; PSIM_ERR_NOTFOUND when it has none; PSIM_ERR_NOMEM */
+enum psim_status psim_platform_switch_route(const struct psim_platform *platform, int device,
+                                            bool towards, struct psim_route *out,
+                                            struct psim_error *err) PSIM_CHECKED;
 void psim_route_release(struct psim_route *route);
 
 /** Device of the i-th entry of platform->devices. */

@@ -328,7 +328,7 @@ static void bad_flow_names_its_member(void **state)
         const char *where;
     } cases[] = {
         {{.from = 2, .to = 1}, "flows[1].from"},
-        {{.from = -1, .to = 1}, "flows[1].from"},
+        {{.from = -2, .to = 1}, "flows[1].from"},
         {{.from = 0, .to = 0}, "flows[1].to"},
         {{.from = 0, .to = 2}, "flows[1].to"},
         {{.from = 0, .to = 1, .bytes = -1}, "flows[1].bytes"},

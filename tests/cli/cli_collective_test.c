@@ -1,0 +1,100 @@
+/* `petrasim collective`, and the report that is made with it. */
+#include "tests/support/check.h"
+#include "tests/support/json_values.h"
+#include "tests/support/program.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define REPORT PSIM_SOURCE_DIR "/reports/collectives"
+
+static void check_answer(struct test_output output, int code, const char *out, const char *err)
+{
+    check_code(&output, code);
+    check_contains(output.out, out);
+    check_contains(output.err, err);
+    test_output_free(&output);
+}
+
+static void every_figure_has_its_tag(void **state)
+{
+    (void)state;
+    /* 2 MiB is a measured size: 37.46 us.  Four ranks by tree: 2 (2 * 2 us + 1 MiB / 396 GB/s). */
+    check_answer(test_petrasim("collective", "8x-h200", "--bytes", "2MiB", "--format", "csv"), 0,
+                 "\n2097152,3.746e-05,", "");
+    check_answer(test_petrasim("collective", "8x-h200", "--bytes", "1 MiB:2 MiB"), 0, "estimated",
+                 "");
+    check_answer(test_petrasim("collective", "8x-h200", "--bytes", "2MiB"), 0, "measured", "");
+    check_answer(
+        test_petrasim("collective", "8x-h200", "--bytes=1MiB", "--ranks=4", "--algorithm=tree"), 0,
+        "13.30       78.86      118.30           13.30  assumed", "");
+    check_answer(test_petrasim("collective", "8x-h200", "--kind", "broadcast", "--bytes", "1GiB",
+                               "--engine", "replay"),
+                 0, "broadcast of 8 ranks by ring, replay engine, links alone", "");
+}
+
+static void json_is_well_formed(void **state)
+{
+    struct test_output output = test_petrasim("collective", "8x-a100-nvswitch", "--format", "json",
+                                              "--ranks", "1", "--bytes", "1KiB:1MiB");
+    json_t *json;
+
+    (void)state;
+    check_code(&output, 0);
+    json = test_json_parse(output.out);
+    assert_int_equal(json_array_size(json_object_get(json, "sizes")), 11);
+    json_decref(json);
+    test_output_free(&output);
+}
+
+static void what_cannot_be_is_named(void **state)
+{
+    (void)state;
+    check_answer(test_petrasim("collective", "8x-h200", "--algorithm", "rin"), 3, "",
+                 "there is no algorithm \"rin\"; nearest: ring");
+    check_answer(test_petrasim("collective", "8x-h200", "--ranks", "9"), 3, "",
+                 "8x-h200 has 8 devices");
+    check_answer(test_petrasim("collective", "8x-h200", "--bytes", "2GiB:1GiB"), 3, "",
+                 "sizes must rise");
+    check_answer(test_petrasim("collective", "8x-h200", "--bytes", "2 parsec"), 3, "", "parsec");
+    check_answer(test_petrasim("collective", "8x-h20"), 3, "", "8x-h200");
+    check_answer(test_petrasim("collective", "8x-h200", "--kind", "gather"), 2, "",
+                 "must be one of all_reduce");
+    check_answer(test_petrasim("collective", "8x-h200", "--format", "latex"), 2, "",
+                 "writes table, csv or json");
+    check_answer(
+        test_petrasim("collective", "8x-h200", "--kind", "broadcast", "--algorithm", "tree"), 3, "",
+        "tree does not run broadcast");
+}
+
+static void same_file(const char *name)
+{
+    char path[4096];
+    char *kept, *made = test_file_read(name, NULL);
+
+    snprintf(path, sizeof path, "%s/%s", REPORT, name);
+    kept = test_file_read(path, NULL);
+    assert_string_equal(made, kept);
+    free(made);
+    free(kept);
+}
+
+static void the_committed_report_is_what_comes_out(void **state)
+{
+    (void)state;
+    assert_int_equal(system("bash '" REPORT "/make.sh' '" PSIM_PROGRAM "' ."), 0);
+    same_file("README.md");
+    same_file("accuracy.json");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_figure_has_its_tag),
+        cmocka_unit_test(json_is_well_formed),
+        cmocka_unit_test(what_cannot_be_is_named),
+        cmocka_unit_test(the_committed_report_is_what_comes_out),
+    };
+
+    return cmocka_run_group_tests(tests, test_scratch_enter, test_scratch_leave);
+}
