@@ -2,6 +2,8 @@
 
 #include "sim/base/memory.h"
 #include "sim/base/text.h"
+#include "sim/report/facts.h"
+#include "sim/report/quantity.h"
 
 #include <math.h>
 #include <string.h>
@@ -208,6 +210,32 @@ static bool fill_assumptions(struct psim_study *study)
     return ok;
 }
 
+/* The tightest stage: the one with the highest peak may be on a larger device. */
+static const char *misfit_note(struct psim_arena *arena, const struct psim_result *row)
+{
+    const int stage = psim_tightest_stage(&row->simulation);
+    const struct psim_memory_peak *peak;
+    const char *texts[4];
+    int64_t figures[4];
+
+    PSIM_ASSERT(stage >= 0);
+    peak = &row->simulation.stages[stage].memory;
+    figures[0] = peak->reserved_bytes;
+    figures[1] = peak->capacity_bytes;
+    figures[2] = peak->reserved_bytes - peak->capacity_bytes;
+    figures[3] = peak->bytes;
+    for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++) {
+        texts[i] = psim_quantity_text(arena, PSIM_QUANTITY_MEMORY, (double)figures[i]);
+        if (texts[i] == NULL)
+            return NULL;
+    }
+    return psim_arena_printf(arena,
+                             "%s does not fit: stage %d (%s) needs %s of %s, %s too much "
+                             "(reserved, for a peak of %s)",
+                             row->label, stage + 1, row->device_names[stage], texts[0], texts[1],
+                             texts[2], texts[3]);
+}
+
 static bool fill_notes(struct psim_study *study)
 {
     struct psim_comparison *c = &study->comparison;
@@ -230,24 +258,13 @@ static bool fill_notes(struct psim_study *study)
                                         parallel->fold ? "; copies are folded into one" : ""));
     if (ok && c->devices > used)
         ok = add_line(&study->arena, lines, &c->note_count,
-                      psim_arena_printf(&study->arena, "%d of %d devices hold a stage, %d idle",
-                                        used, c->devices, c->devices - used));
+                      psim_arena_printf(&study->arena, "%d of %d devices hold%s a stage, %d idle",
+                                        used, c->devices, used == 1 ? "s" : "", c->devices - used));
     for (int i = 0; ok && i < c->result_count; i++) {
         const struct psim_result *row = &c->results[i];
 
-        for (int j = 0; !row->fits && j < row->simulation.stage_count; j++) {
-            const struct psim_memory_peak *peak = &row->simulation.stages[j].memory;
-
-            if (peak->reserved_bytes <= peak->capacity_bytes)
-                continue;
-            ok = add_line(&study->arena, lines, &c->note_count,
-                          psim_arena_printf(&study->arena,
-                                            "%s does not fit: stage %d (%s) needs %.1f of %.1f GiB",
-                                            row->label, j + 1, row->device_names[j],
-                                            (double)peak->reserved_bytes / 1073741824.0,
-                                            (double)peak->capacity_bytes / 1073741824.0));
-            break;
-        }
+        if (!row->fits)
+            ok = add_line(&study->arena, lines, &c->note_count, misfit_note(&study->arena, row));
     }
     c->notes = lines;
     return ok;

@@ -182,7 +182,7 @@ static void show_platform(struct psim_text *text, const struct psim_platform *pl
         const struct psim_link *link = &platform->links[i];
         char rate[32];
 
-        psim_text_printf(text, "  link    %-24s%-22s%-22s%12s%10.3g us  %s\n", link->name,
+        psim_text_printf(text, "  link    %-24s%-22s%-22s%12s%10.6g us  %s\n", link->name,
                          platform->vertices[link->from].name, platform->vertices[link->to].name,
                          connection_rate(link, rate), 1e6 * link->latency_s,
                          link->sharing == PSIM_DUPLEX ? "duplex" : "shared");

@@ -1,6 +1,7 @@
 #include "sim/report/columns.h"
 
 #include <math.h>
+#include <string.h>
 
 /* Columns of the comparison: one row per method. */
 
@@ -17,13 +18,21 @@ double psim_samples_per_update(const struct psim_row *row)
            (result->updates_every_microbatch ? 1.0 : (double)result->accumulation);
 }
 
+/* Methods write the plural whatever the count. */
+const char *psim_activation_copies(const struct psim_result *result)
+{
+    const char *copies = result->closed_form.activation_copies;
+
+    return strcmp(copies, "1 inputs") == 0 ? "1 input" : copies;
+}
+
 #define SIMULATION row->result->simulation
 
 PSIM_COLUMN_TEXT(method, row->result->method)
 PSIM_COLUMN_TEXT(label, row->result->label)
 PSIM_COLUMN_TEXT(model, row->result->model)
 PSIM_COLUMN_TEXT(baseline, row->comparison->baseline)
-PSIM_COLUMN_TEXT(activation_copies, row->result->closed_form.activation_copies)
+PSIM_COLUMN_TEXT(activation_copies, psim_activation_copies(row->result))
 PSIM_COLUMN_TEXT(parameter_copies, row->result->closed_form.parameter_copies)
 PSIM_COLUMN_TEXT(fits, row->result->fits ? "true" : "false")
 PSIM_COLUMN_TEXT(worst_device, row->result->worst_stage < 0
@@ -69,6 +78,19 @@ PSIM_COLUMN_VALUE(start_up, SIMULATION.start_up_s)
 STAGE_MAXIMUM(versions, parameter_versions)
 STAGE_MAXIMUM(staleness, staleness_microbatches)
 
+/* Bytes of the kept inputs and graphs, whatever they are called, when the worst device peaks. */
+static double kept(const struct psim_row *row)
+{
+    const struct psim_memory_peak *peak;
+
+    if (row->result->peak_bytes_max < 0 || row->result->worst_stage < 0)
+        return (double)NAN;
+    peak = &SIMULATION.stages[row->result->worst_stage].memory;
+    return (double)peak->by_category[PSIM_MEMORY_ACTIVATIONS] +
+           (double)peak->by_category[PSIM_MEMORY_INPUTS] +
+           (double)peak->by_category[PSIM_MEMORY_RECOMPUTE];
+}
+
 #define TIME   PSIM_PANEL_FIRST
 #define MEMORY PSIM_PANEL_SECOND
 
@@ -107,13 +129,17 @@ static const struct psim_column columns[] = {
      "share of the devices' time spent waiting only for a transfer", PSIM_QUANTITY_SHARE, TIME, 0,
      NULL, exposed},
     {"memory_peak_bytes_max", "peak memory", "worst_device", "", PSIM_QUANTITY_MEMORY, MEMORY,
-     PSIM_COLUMN_MARK_MISFIT, NULL, peak_max},
+     PSIM_COLUMN_MARK_ROOM, NULL, peak_max},
     {"memory_peak_bytes_sum", "peak memory", "all_devices", "", PSIM_QUANTITY_MEMORY, MEMORY, 0,
      NULL, peak_sum},
     {"memory_worst_device", "", "", "", PSIM_QUANTITY_TEXT, 0, 0, worst_device, NULL},
     {"fits", "", "", "", PSIM_QUANTITY_TEXT, 0, 0, fits, NULL},
-    {"activation_copies", "", "activations_kept",
-     "closed form at the first stage, per input or full graph (FG) of a stage",
+    {"memory_kept_bytes_at_peak", "", "kept at_the peak",
+     "activations, buffered inputs and recompute workspace on the worst device when it peaks",
+     PSIM_QUANTITY_MEMORY, MEMORY, PSIM_COLUMN_CSV_LAST, NULL, kept},
+    {"activation_copies", "", "kept_(claim)",
+     "closed form at the first stage of equal stages, all of them reversible where the method is, "
+     "per input or full graph (FG) of a stage",
      PSIM_QUANTITY_TEXT, MEMORY, 0, activation_copies, NULL},
     {"parameter_versions_max", "", "parameter_copies",
      "most over the stages, the current one included", PSIM_QUANTITY_COUNT, MEMORY, 0,
@@ -131,7 +157,7 @@ static const struct psim_column columns[] = {
     {"communication_backward_streams", "", "", "", PSIM_QUANTITY_NUMBER, 0, 0,
      NULL, streams_backward},
     {"flop_per_microbatch", "", "", "", PSIM_QUANTITY_FLOP, 0, 0, NULL, flop},
-    {"flop_extra_fraction", "", "extra_FLOP", "reconstruction and recompute over all other work",
+    {"flop_extra_fraction", "", "extra_FLOP", PSIM_EXTRA_LEGEND,
      PSIM_QUANTITY_SHARE, MEMORY, 0, NULL, flop_extra},
     {"start_up_s", "", "", "", PSIM_QUANTITY_SECONDS, 0, 0, NULL, start_up},
     {"bottleneck", "", "", "", PSIM_QUANTITY_TEXT, 0, 0, bottleneck, NULL},

@@ -16,9 +16,13 @@
 struct psim_row {
     const struct psim_comparison *comparison;
     const struct psim_result *result;
-    int stage;            /**< -1: the method as a whole */
-    const char *footnote; /**< mark of the remark that belongs to the row, "" for none */
+    int stage;             /**< -1: the method as a whole */
+    const char *footnote;  /**< mark of the remark that belongs to the row, "" for none */
+    const char *room_mark; /**< PSIM_MARK_MISFIT, PSIM_MARK_TIGHTEST, "" for none */
 };
+
+#define PSIM_MARK_MISFIT   "!"
+#define PSIM_MARK_TIGHTEST "*" /* the stage with the least room, where all fit */
 
 /** Which tables for people show a column; CSV has all of them. */
 enum psim_panel { PSIM_PANEL_FIRST = 1 << 0, PSIM_PANEL_SECOND = 1 << 1 };
@@ -29,12 +33,13 @@ enum psim_column_flag {
     PSIM_COLUMN_HIDE_ZERO = 1 << 0,     /**< left out when every row has zero or nothing */
     PSIM_COLUMN_HIDE_SAME = 1 << 1,     /**< left out when every row has the same text */
     PSIM_COLUMN_MARK_FOOTNOTE = 1 << 2, /**< cells carry the row's footnote */
-    PSIM_COLUMN_MARK_MISFIT = 1 << 3,   /**< cells carry "!" where the method does not fit */
+    PSIM_COLUMN_MARK_ROOM = 1 << 3,     /**< cells carry the row's mark for memory */
+    PSIM_COLUMN_CSV_LAST = 1 << 4,      /**< behind the others in CSV, whose order is kept */
 };
 
 struct psim_column {
     const char *key;    /**< as in CSV, with its unit */
-    const char *group;  /**< heading above several columns, which share unit and decimals; "" */
+    const char *group;  /**< heading above several columns; "" */
     const char *name;   /**< heading; "_" is where a narrow table breaks the line, else a space, or
                              nothing after a hyphen */
     const char *legend; /**< what the column means, where the heading does not say it; "" */
@@ -54,6 +59,10 @@ struct psim_column_set {
 extern const struct psim_column_set psim_compare_columns; /* sim/report/columns.c */
 extern const struct psim_column_set psim_stage_columns;   /* sim/report/stage_columns.c */
 
+#define PSIM_EXTRA_LEGEND                                                                          \
+    "reconstruction and recompute over all other work; by passes (forward 1, backward 2) where "   \
+    "the stages' times are given"
+
 /* Getters of a row differ only in the member that they read. */
 #define PSIM_COLUMN_VALUE(name, expression)                                                        \
     static double name(const struct psim_row *row)                                                 \
@@ -68,6 +77,9 @@ extern const struct psim_column_set psim_stage_columns;   /* sim/report/stage_co
 
 /** A count where negative means "not known". */
 double psim_count_value(int64_t count);
+
+/** The method's claim, "17 FG" or "1 input"; "" for none; borrowed. */
+const char *psim_activation_copies(const struct psim_result *result);
 
 /** Samples that one optimizer update of the row's method sees. */
 double psim_samples_per_update(const struct psim_row *row);

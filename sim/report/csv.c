@@ -28,18 +28,34 @@ static void put_value(struct psim_text *out, double value)
     psim_text_append(out, number, strlen(number));
 }
 
+static void put_cell(struct psim_text *out, const struct psim_column *column,
+                     const struct psim_row *row)
+{
+    if (row == NULL)
+        put_text(out, column->key);
+    else if (column->quantity == PSIM_QUANTITY_TEXT)
+        put_text(out, column->text(row));
+    else
+        put_value(out, column->value(row));
+}
+
+/* The headings where there is no row. */
 static void put_row(struct psim_text *out, const struct psim_column_set *set,
                     const struct psim_row *row)
 {
-    for (int i = 0; i < set->count; i++) {
-        const struct psim_column *column = &set->columns[i];
+    static const unsigned turns[] = {0, PSIM_COLUMN_CSV_LAST};
+    const char *separator = "";
 
-        if (i > 0)
-            psim_text_append(out, ",", 1);
-        if (column->quantity == PSIM_QUANTITY_TEXT)
-            put_text(out, column->text(row));
-        else
-            put_value(out, column->value(row));
+    for (size_t turn = 0; turn < sizeof turns / sizeof turns[0]; turn++) {
+        for (int i = 0; i < set->count; i++) {
+            const struct psim_column *column = &set->columns[i];
+
+            if ((column->flags & PSIM_COLUMN_CSV_LAST) != turns[turn])
+                continue;
+            psim_text_append(out, separator, strlen(separator));
+            put_cell(out, column, row);
+            separator = ",";
+        }
     }
     psim_text_append(out, "\r\n", 2);
 }
@@ -51,18 +67,13 @@ enum psim_status psim_render_csv(const struct psim_comparison *comparison, enum 
     const struct psim_column_set *set = by_stage ? &psim_stage_columns : &psim_compare_columns;
 
     (void)err; /* memory that ran out stays in the buffer's own flag */
-    for (int i = 0; i < set->count; i++) {
-        if (i > 0)
-            psim_text_append(out, ",", 1);
-        put_text(out, set->columns[i].key);
-    }
-    psim_text_append(out, "\r\n", 2);
+    put_row(out, set, NULL);
     for (int i = 0; i < comparison->result_count; i++) {
         const struct psim_result *result = &comparison->results[i];
         const int rows = by_stage ? result->simulation.stage_count : 1;
 
         for (int j = 0; j < rows; j++) {
-            const struct psim_row row = {comparison, result, by_stage ? j : -1, ""};
+            const struct psim_row row = {comparison, result, by_stage ? j : -1, "", ""};
 
             put_row(out, set, &row);
         }

@@ -5,8 +5,11 @@
 
 #include <string.h>
 
-/* Legend, misfit mark, assumed, figures, bottleneck. */
+/* Assumed, figures, units, streams, extra. */
 #define FIXED_REMARKS 5
+
+/* Misfit and tightest stage. */
+#define ROOM_MARKS 2
 
 static void add_legend(struct psim_fact_writer *writer, const struct psim_section *section)
 {
@@ -35,7 +38,8 @@ static const char *row_remark(struct psim_fact_writer *writer, const struct psim
     const char *text = "";
 
     if (samples != (double)comparison->microbatch * (double)comparison->accumulation)
-        text = psim_fact_text(writer, "%.0f samples per update", samples);
+        text = psim_fact_text(writer, "%s per update",
+                              psim_fact_count(writer, (int64_t)samples, "sample", "samples"));
     if (row->result->note[0] != '\0')
         text = psim_fact_join(writer, text, "; ", row->result->note);
     return text;
@@ -56,14 +60,53 @@ static void add_footnotes(struct psim_fact_writer *writer, struct psim_row *rows
             at++;
         rows[i].footnote = psim_fact_text(writer, "%d", at - first + 1);
         if (at == writer->facts->count)
-            psim_fact_add(writer, psim_fact_text(writer, "[%s]", rows[i].footnote), remark);
+            psim_fact_add(writer, rows[i].footnote, remark);
     }
 }
 
-static bool misfits(const struct psim_comparison *comparison)
+static const char *room_mark(const struct psim_result *result, int stage)
 {
+    const struct psim_memory_peak *peak;
+
+    if (stage < 0)
+        return result->fits ? "" : PSIM_MARK_MISFIT;
+    peak = &result->simulation.stages[stage].memory;
+    if (result->fits)
+        return stage == psim_tightest_stage(&result->simulation) ? PSIM_MARK_TIGHTEST : "";
+    return peak->reserved_bytes > peak->capacity_bytes ? PSIM_MARK_MISFIT : "";
+}
+
+/* What the marks for memory mean, of those that the view uses. */
+static void add_room_marks(struct psim_fact_writer *writer,
+                           const struct psim_comparison *comparison, enum psim_view view)
+{
+    bool fit = false, misfit = false, reserved_alone = false;
+
     for (int i = 0; i < comparison->result_count; i++) {
-        if (!comparison->results[i].fits)
+        const struct psim_result *result = &comparison->results[i];
+        const int stage = psim_tightest_stage(&result->simulation);
+        const struct psim_memory_peak *peak =
+            stage < 0 ? NULL : &result->simulation.stages[stage].memory;
+
+        fit = fit || (result->fits && peak != NULL);
+        misfit = misfit || !result->fits;
+        reserved_alone = reserved_alone ||
+                         (!result->fits && peak != NULL && peak->bytes <= peak->capacity_bytes);
+    }
+    if (misfit)
+        psim_fact_add(
+            writer, PSIM_MARK_MISFIT,
+            psim_fact_text(writer, "does not fit on %s; see the note%s",
+                           view == PSIM_VIEW_COMPARE ? "at least one device" : "the device",
+                           reserved_alone ? ": what is reserved decides, not the peak" : ""));
+    if (fit && view == PSIM_VIEW_RUN)
+        psim_fact_add(writer, PSIM_MARK_TIGHTEST, "the stage with the least room left");
+}
+
+static bool nets_differ(const struct psim_comparison *comparison)
+{
+    for (int i = 1; i < comparison->result_count; i++) {
+        if (strcmp(comparison->results[i].model, comparison->results[0].model) != 0)
             return true;
     }
     return false;
@@ -78,8 +121,18 @@ static void add_closing_remarks(struct psim_fact_writer *writer,
         assumed = psim_fact_join(writer, assumed, "; ", comparison->assumptions[i]);
     psim_fact_add(writer, "assumed", assumed[0] == '\0' ? "nothing" : assumed);
     psim_facts_of_origin(writer, comparison);
-    if (view == PSIM_VIEW_COMPARE)
+    if (nets_differ(comparison))
+        psim_fact_add(writer, "units",
+                      "of the row's own net, so rows of different nets do not "
+                      "compare in units");
+    if (view == PSIM_VIEW_COMPARE) {
         psim_facts_of_bottleneck(writer, comparison);
+    } else {
+        psim_fact_add(writer, "streams",
+                      "bytes sent over those of one stream of every stage "
+                      "boundary (a reversible net has two)");
+        psim_fact_add(writer, "extra", PSIM_EXTRA_LEGEND);
+    }
     for (int i = 0; i < comparison->note_count; i++)
         psim_fact_add(writer, "note", comparison->notes[i]);
 }
@@ -93,7 +146,7 @@ static bool build_grids(struct psim_arena *arena, const struct psim_column_set *
 
 /* One section whose rows are the methods. */
 static bool build_comparison(const struct psim_comparison *comparison,
-                             struct psim_document *document, struct psim_fact_writer *remarks)
+                             struct psim_document *document, struct psim_fact_writer *marks)
 {
     const int count = comparison->result_count;
     struct psim_arena *arena = &document->arena;
@@ -105,8 +158,9 @@ static bool build_comparison(const struct psim_comparison *comparison,
     document->section_count = 1;
     document->sections[0].title = "";
     for (int i = 0; i < count; i++)
-        rows[i] = (struct psim_row){comparison, &comparison->results[i], -1, ""};
-    add_footnotes(remarks, rows, count);
+        rows[i] = (struct psim_row){comparison, &comparison->results[i], -1, "",
+                                    room_mark(&comparison->results[i], -1)};
+    add_footnotes(marks, rows, count);
     return build_grids(arena, &psim_compare_columns, rows, count, &document->sections[0]);
 }
 
@@ -116,7 +170,7 @@ static bool build_method(const struct psim_comparison *comparison, const struct 
 {
     const int stages = result->simulation.stage_count;
     struct psim_row *rows = psim_arena_alloc(arena, (size_t)stages, sizeof *rows);
-    const struct psim_row whole = {comparison, result, -1, ""};
+    const struct psim_row whole = {comparison, result, -1, "", ""};
     struct psim_fact_writer facts =
         psim_fact_writer_start(arena, &section->facts, PSIM_METHOD_FACTS + 2);
     const char *remark;
@@ -130,7 +184,7 @@ static bool build_method(const struct psim_comparison *comparison, const struct 
     if (remark[0] != '\0')
         psim_fact_add(&facts, "note", remark);
     for (int i = 0; i < stages; i++)
-        rows[i] = (struct psim_row){comparison, result, i, ""};
+        rows[i] = (struct psim_row){comparison, result, i, "", room_mark(result, i)};
     return !facts.failed && build_grids(arena, &psim_stage_columns, rows, stages, section);
 }
 
@@ -151,32 +205,40 @@ static bool build_methods(const struct psim_comparison *comparison, struct psim_
     return true;
 }
 
+/* False when memory is out. */
+static bool build(const struct psim_comparison *comparison, enum psim_view view,
+                  struct psim_document *document)
+{
+    const int results = comparison->result_count;
+    struct psim_arena *arena = &document->arena;
+    struct psim_fact_writer facts =
+        psim_fact_writer_start(arena, &document->facts, PSIM_SCENARIO_FACTS);
+    struct psim_fact_writer marks =
+        psim_fact_writer_start(arena, &document->marks, ROOM_MARKS + results);
+    struct psim_fact_writer remarks = psim_fact_writer_start(
+        arena, &document->remarks, FIXED_REMARKS + results + comparison->note_count);
+    struct psim_fact_writer legend = psim_fact_writer_start(arena, &document->legend, 1);
+
+    if (facts.failed || marks.failed || remarks.failed || legend.failed)
+        return false;
+    document->title = psim_report_file_name(comparison);
+    psim_facts_of_scenario(&facts, comparison);
+    if (view == PSIM_VIEW_COMPARE ? !build_comparison(comparison, document, &marks)
+                                  : !build_methods(comparison, document))
+        return false;
+    add_room_marks(&marks, comparison, view);
+    add_closing_remarks(&remarks, comparison, view);
+    if (document->section_count > 0)
+        add_legend(&legend, &document->sections[0]);
+    return !facts.failed && !marks.failed && !remarks.failed && !legend.failed;
+}
+
 enum psim_status psim_document_build(const struct psim_comparison *comparison, enum psim_view view,
                                      struct psim_document *out, struct psim_error *err)
 {
     struct psim_document document = {0};
-    struct psim_fact_writer facts =
-        psim_fact_writer_start(&document.arena, &document.facts, PSIM_SCENARIO_FACTS);
-    struct psim_fact_writer remarks =
-        psim_fact_writer_start(&document.arena, &document.remarks,
-                               FIXED_REMARKS + comparison->result_count + comparison->note_count);
-    bool done = !facts.failed && !remarks.failed;
 
-    document.title = psim_report_file_name(comparison);
-    if (done) {
-        psim_facts_of_scenario(&facts, comparison);
-        done = view == PSIM_VIEW_COMPARE ? build_comparison(comparison, &document, &remarks)
-                                         : build_methods(comparison, &document);
-    }
-    if (done) {
-        if (misfits(comparison) && view == PSIM_VIEW_COMPARE)
-            psim_fact_add(&remarks, "!", "does not fit in the device's memory");
-        add_closing_remarks(&remarks, comparison, view);
-        if (document.section_count > 0)
-            add_legend(&remarks, &document.sections[0]);
-        done = !facts.failed && !remarks.failed;
-    }
-    if (!done) {
+    if (!build(comparison, view, &document)) {
         psim_document_release(&document);
         return psim_fail(err, PSIM_ERR_NOMEM, "report", "no memory for the document");
     }

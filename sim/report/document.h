@@ -31,7 +31,9 @@ struct psim_document {
     struct psim_facts facts;
     struct psim_section *sections;
     int section_count;
-    struct psim_facts remarks; /**< legend, footnotes, assumptions, bottlenecks, notes */
+    struct psim_facts marks;   /**< the title is a cell's mark */
+    struct psim_facts remarks; /**< assumptions, bottlenecks, notes */
+    struct psim_facts legend;  /**< of the columns of all grids, in one fact, or none */
 };
 
 enum psim_status psim_document_build(const struct psim_comparison *comparison, enum psim_view view,

@@ -56,6 +56,12 @@ const char *psim_fact_join(struct psim_fact_writer *writer, const char *list, co
     return psim_fact_text(writer, "%s%s%s", list, separator, item);
 }
 
+const char *psim_fact_count(struct psim_fact_writer *writer, int64_t count, const char *singular,
+                            const char *plural)
+{
+    return psim_fact_text(writer, "%" PRId64 " %s", count, count == 1 ? singular : plural);
+}
+
 /* A quantity with its unit; "" when memory is out. */
 static const char *quantity(struct psim_fact_writer *writer, enum psim_quantity kind, double value)
 {
@@ -89,18 +95,22 @@ void psim_facts_of_scenario(struct psim_fact_writer *writer,
     const bool contended = strcmp(comparison->engine, "simgrid") == 0;
 
     psim_fact_add(writer, "model",
-                  psim_fact_text(writer, "%s in %d stages, partition %s", comparison->model, stages,
+                  psim_fact_text(writer, "%s in %s, partition %s", comparison->model,
+                                 psim_fact_count(writer, stages, "stage", "stages"),
                                  comparison->partition));
-    psim_fact_add(writer, "batch",
-                  psim_fact_text(writer,
-                                 "%" PRId64 " micro-batches of %" PRId64 " = %" PRId64
-                                 " samples per update, %s, %s",
-                                 comparison->accumulation, comparison->microbatch,
-                                 comparison->accumulation * comparison->microbatch,
-                                 comparison->precision, comparison->optimizer));
-    psim_fact_add(writer, "platform",
-                  psim_fact_text(writer, "%s: %d of its %d devices", comparison->platform, stages,
-                                 comparison->devices));
+    psim_fact_add(
+        writer, "batch",
+        psim_fact_text(
+            writer, "%s of %" PRId64 " = %s per update, %s, %s",
+            psim_fact_count(writer, comparison->accumulation, "micro-batch", "micro-batches"),
+            comparison->microbatch,
+            psim_fact_count(writer, comparison->accumulation * comparison->microbatch, "sample",
+                            "samples"),
+            comparison->precision, comparison->optimizer));
+    psim_fact_add(
+        writer, "platform",
+        psim_fact_text(writer, "%s: %d of its %s", comparison->platform, stages,
+                       psim_fact_count(writer, comparison->devices, "device", "devices")));
     psim_fact_add(writer, "engine",
                   psim_fact_text(writer, "%s%s%s, petrasim %s, memory accounting \"%s\"",
                                  comparison->engine, contended ? " " : "",
@@ -147,10 +157,11 @@ static void add_time(struct psim_fact_writer *writer, const struct psim_comparis
                                  share(writer, simulation->bubble_fraction),
                                  share(writer, simulation->exposed_communication_fraction)));
     psim_fact_add(writer, "window",
-                  psim_fact_text(writer,
-                                 "%s micro-batches in %s%s; first gradient of stage 1 after %s",
-                                 quantity(writer, PSIM_QUANTITY_COUNT,
-                                          psim_count_value(simulation->window_microbatches)),
+                  psim_fact_text(writer, "%s in %s%s; first gradient of stage 1 after %s",
+                                 simulation->window_microbatches < 0
+                                     ? "unknown micro-batches"
+                                     : psim_fact_count(writer, simulation->window_microbatches,
+                                                       "micro-batch", "micro-batches"),
                                  seconds(writer, simulation->window_s),
                                  simulation->steady ? "" : ", not exactly periodic",
                                  seconds(writer, simulation->start_up_s)));
@@ -172,9 +183,7 @@ static int next_category(const int64_t *bytes, int after)
     return best;
 }
 
-/* The stage with the least room left, which need not be the one with the highest peak where
- * devices differ; -1 when no stage's room is known. */
-static int tightest_stage(const struct psim_simulation *simulation)
+int psim_tightest_stage(const struct psim_simulation *simulation)
 {
     int tightest = -1;
     int64_t least = 0;
@@ -196,7 +205,7 @@ static int tightest_stage(const struct psim_simulation *simulation)
 static void add_verdict(struct psim_fact_writer *writer, enum psim_quantity kind,
                         const struct psim_result *result)
 {
-    const int stage = tightest_stage(&result->simulation);
+    const int stage = psim_tightest_stage(&result->simulation);
     const struct psim_memory_peak *peak;
     int64_t room;
 
@@ -307,8 +316,6 @@ static bool is_named_before(const struct psim_comparison *comparison, int index)
 void psim_facts_of_bottleneck(struct psim_fact_writer *writer,
                               const struct psim_comparison *comparison)
 {
-    const char *text = "";
-
     for (int i = 0; i < comparison->result_count; i++) {
         const char *bottleneck = comparison->results[i].bottleneck;
         const char *labels = "";
@@ -317,10 +324,8 @@ void psim_facts_of_bottleneck(struct psim_fact_writer *writer,
             continue;
         for (int j = i; j < comparison->result_count; j++) {
             if (strcmp(comparison->results[j].bottleneck, bottleneck) == 0)
-                labels = psim_fact_join(writer, labels, ", ", comparison->results[j].label);
+                labels = psim_fact_join(writer, labels, "; ", comparison->results[j].label);
         }
-        text = psim_fact_join(writer, text, "; ",
-                              psim_fact_text(writer, "%s (%s)", bottleneck, labels));
+        psim_fact_add(writer, "bottleneck", psim_fact_text(writer, "%s: %s", bottleneck, labels));
     }
-    psim_fact_add(writer, "bottleneck", text);
 }

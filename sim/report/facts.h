@@ -31,6 +31,14 @@ const char *psim_fact_text(struct psim_fact_writer *writer, const char *format, 
 const char *psim_fact_join(struct psim_fact_writer *writer, const char *list, const char *separator,
                            const char *item);
 
+/** "1 input", "8 inputs". */
+const char *psim_fact_count(struct psim_fact_writer *writer, int64_t count, const char *singular,
+                            const char *plural);
+
+/** The stage with the least room left, which need not be the one with the highest peak where
+ *  devices differ; -1 when no stage's room is known. */
+int psim_tightest_stage(const struct psim_simulation *simulation);
+
 #define PSIM_SCENARIO_FACTS 5
 #define PSIM_METHOD_FACTS   12
 
@@ -46,7 +54,7 @@ void psim_facts_of_method(struct psim_fact_writer *writer, const struct psim_com
 void psim_facts_of_origin(struct psim_fact_writer *writer,
                           const struct psim_comparison *comparison);
 
-/** Which methods are limited by what. */
+/** Which methods are limited by what: a fact for each limit, so no more than results. */
 void psim_facts_of_bottleneck(struct psim_fact_writer *writer,
                               const struct psim_comparison *comparison);
 

@@ -27,27 +27,15 @@ static bool is_hidden(const struct psim_column *column, const struct psim_row *r
     return false;
 }
 
-static bool share_scale(const struct psim_column *a, const struct psim_column *b)
+/* From the column's own values: one that shared its unit with another would lose digits. */
+static struct psim_scale fit_scale(const struct psim_column *column, const struct psim_row *rows,
+                                   int row_count)
 {
-    return a == b ||
-           (a->quantity == b->quantity && a->group[0] != '\0' && strcmp(a->group, b->group) == 0);
-}
-
-static struct psim_scale fit_scale(const struct psim_column_set *set,
-                                   const struct psim_column *column, enum psim_panel panel,
-                                   const struct psim_row *rows, int row_count)
-{
-    struct psim_extent extent = {0.0, 0.0};
+    struct psim_extent extent = {0.0, 0.0, false};
     enum psim_quantity quantity = column->quantity;
 
-    for (int i = 0; i < set->count; i++) {
-        const struct psim_column *other = &set->columns[i];
-
-        if ((other->panels & (unsigned)panel) == 0 || !share_scale(column, other))
-            continue;
-        for (int j = 0; j < row_count; j++)
-            psim_extent_include(&extent, other->value(&rows[j]));
-    }
+    for (int i = 0; i < row_count; i++)
+        psim_extent_include(&extent, quantity, column->value(&rows[i]));
     if (quantity == PSIM_QUANTITY_MEMORY && row_count > 0)
         quantity = psim_memory_quantity(rows[0].comparison);
     return psim_scale_fit(quantity, &extent);
@@ -57,9 +45,7 @@ static const char *mark_of(const struct psim_column *column, const struct psim_r
 {
     if ((column->flags & PSIM_COLUMN_MARK_FOOTNOTE) != 0)
         return row->footnote;
-    if ((column->flags & PSIM_COLUMN_MARK_MISFIT) != 0 && !row->result->fits)
-        return "!";
-    return "";
+    return (column->flags & PSIM_COLUMN_MARK_ROOM) != 0 ? row->room_mark : "";
 }
 
 static const char *one_line(struct psim_arena *arena, const char *name)
@@ -133,12 +119,12 @@ bool psim_grid_build(struct psim_arena *arena, const struct psim_column_set *set
         return false;
     for (int i = 0; i < set->count; i++) {
         const struct psim_column *column = &set->columns[i];
-        struct psim_scale scale = {"", 1.0, 0};
+        struct psim_scale scale = {"", 1.0, 0, false};
 
         if (!is_shown(column, panel, rows, row_count))
             continue;
         if (column->quantity != PSIM_QUANTITY_TEXT)
-            scale = fit_scale(set, column, panel, rows, row_count);
+            scale = fit_scale(column, rows, row_count);
         if (!fill_column(arena, column, &scale, rows, &grid, at++))
             return false;
     }
@@ -156,6 +142,47 @@ int psim_grid_span(const struct psim_grid *grid, int at)
     while (at + span < grid->column_count && strcmp(grid->columns[at + span].group, group) == 0)
         span++;
     return span;
+}
+
+int psim_heading_lines(const char *name)
+{
+    int lines = 1;
+
+    for (; *name != '\0'; name++)
+        lines += *name == '_' ? 1 : 0;
+    return lines;
+}
+
+const char *psim_heading_line(const char *name, int index, size_t *length)
+{
+    const char *end = name + strlen(name);
+
+    for (;;) {
+        const char *start = end;
+
+        while (start > name && start[-1] != '_')
+            start--;
+        *length = (size_t)(end - start);
+        if (index-- == 0)
+            return start;
+        if (start == name) {
+            *length = 0;
+            return start;
+        }
+        end = start - 1;
+    }
+}
+
+int psim_grid_heading_lines(const struct psim_grid *grid)
+{
+    int most = 1;
+
+    for (int i = 0; i < grid->column_count; i++) {
+        const int lines = psim_heading_lines(grid->columns[i].name);
+
+        most = lines > most ? lines : most;
+    }
+    return most;
 }
 
 bool psim_grid_has_groups(const struct psim_grid *grid)

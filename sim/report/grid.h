@@ -16,7 +16,7 @@ struct psim_grid_column {
 
 struct psim_cell {
     const char *text;
-    const char *mark; /**< "" or a footnote's number or "!" */
+    const char *mark; /**< "" or a footnote's number or a row's mark */
 };
 
 struct psim_grid {
@@ -36,6 +36,16 @@ int psim_grid_span(const struct psim_grid *grid, int at);
 
 /** True when any column stands under a group. */
 bool psim_grid_has_groups(const struct psim_grid *grid);
+
+/** Lines of a column's name. */
+int psim_heading_lines(const char *name);
+
+/** Most lines of any column's name. */
+int psim_grid_heading_lines(const struct psim_grid *grid);
+
+/** Line `index` of a name, counted from the last line upwards, borrowed and not terminated;
+ *  length 0 where it has none. */
+const char *psim_heading_line(const char *name, int index, size_t *length);
 
 /** How memory is counted in a comparison: powers of 1000 where it follows a publication. */
 enum psim_quantity psim_memory_quantity(const struct psim_comparison *comparison);

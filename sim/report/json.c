@@ -1,6 +1,6 @@
 #include "sim/base/memory.h"
+#include "sim/report/columns.h"
 #include "sim/report/format.h"
-#include "sim/report/quantity.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -205,7 +205,7 @@ static json_t *closed_form(struct writer *writer, const struct psim_result *resu
     put(writer, object, "time_per_microbatch_units", real(claim->time_per_microbatch));
     put(writer, object, "time_per_microbatch_s", real(result->closed_form_s));
     put(writer, object, "flop_units", real(claim->flop_units));
-    put(writer, object, "activation_copies", text_or_null(claim->activation_copies));
+    put(writer, object, "activation_copies", text_or_null(psim_activation_copies(result)));
     put(writer, object, "parameter_copies", text_or_null(claim->parameter_copies));
     put(writer, object, "communication_forward", real(claim->communication_forward));
     put(writer, object, "communication_backward", real(claim->communication_backward));

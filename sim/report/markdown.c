@@ -44,6 +44,17 @@ static void put_facts(struct psim_text *out, const struct psim_facts *facts)
     }
 }
 
+static void put_marks(struct psim_text *out, const struct psim_facts *marks)
+{
+    for (int i = 0; i < marks->count; i++) {
+        psim_text_printf(out, "- <sup>");
+        put(out, marks->items[i].title);
+        psim_text_printf(out, "</sup> ");
+        put(out, marks->items[i].text);
+        psim_text_printf(out, "\n");
+    }
+}
+
 static void put_heading(struct psim_text *out, const struct psim_grid_column *column)
 {
     if (column->group[0] != '\0') {
@@ -77,8 +88,11 @@ static void put_grid(struct psim_text *out, const struct psim_grid *grid)
 
             psim_text_printf(out, " ");
             put(out, cell->text);
-            if (cell->mark[0] != '\0')
-                psim_text_printf(out, " <sup>%s</sup>", cell->mark);
+            if (cell->mark[0] != '\0') {
+                psim_text_printf(out, " <sup>");
+                put(out, cell->mark);
+                psim_text_printf(out, "</sup>");
+            }
             psim_text_printf(out, " |");
         }
         psim_text_printf(out, "\n");
@@ -110,7 +124,9 @@ enum psim_status psim_render_markdown(const struct psim_comparison *comparison, 
             put_grid(out, &section->grids[j]);
     }
     psim_text_printf(out, "\n");
+    put_marks(out, &document.marks);
     put_facts(out, &document.remarks);
+    put_facts(out, &document.legend);
     psim_document_release(&document);
     return PSIM_OK;
 }

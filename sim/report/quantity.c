@@ -6,7 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_DECIMALS 9
+#define LEAST_DIGITS   3     /* significant, of every number but zero */
+#define LARGEST_DIGITS 4     /* significant, of the largest number of a column, at least */
+#define COLUMN_DIGITS  8     /* of the largest number, at most, to show the smallest as well */
+#define SHARE_DIGITS   5     /* the same for shares */
+#define MOST_DECIMALS  6     /* below them a number is written with an exponent */
+#define LONGEST        1e10  /* from here on too */
+#define SHARE_NOISE    1e-12 /* of the whole */
 
 struct unit {
     const char *name; /* NULL at the end */
@@ -48,35 +54,64 @@ static const struct unit *units_of(enum psim_quantity quantity)
     }
 }
 
-void psim_extent_include(struct psim_extent *extent, double value)
+/* Rounding noise must not read as a share. */
+static bool is_noise(enum psim_quantity quantity, double value)
 {
-    if (!(value > 0.0) || isinf(value))
-        return;
-    if (extent->largest <= 0.0 || value < extent->smallest)
-        extent->smallest = value;
-    if (value > extent->largest)
-        extent->largest = value;
+    return quantity == PSIM_QUANTITY_SHARE && fabs(value) < SHARE_NOISE;
 }
 
-/* Memory is read against a device's size, so its largest figure picks the unit; elsewhere the
- * smallest does, unless that makes the largest longer than four digits. */
+void psim_extent_include(struct psim_extent *extent, enum psim_quantity quantity, double value)
+{
+    const double size = fabs(value);
+
+    if (!isfinite(value))
+        return;
+    extent->known = true;
+    if (!(size > 0.0) || is_noise(quantity, value))
+        return;
+    if (extent->largest <= 0.0 || size < extent->smallest)
+        extent->smallest = size;
+    if (size > extent->largest)
+        extent->largest = size;
+}
+
+/* The largest unit that is not above the size as printed: 999.96 us are 1.000 ms. */
+static const struct unit *unit_below(const struct unit *unit, double size)
+{
+    while (unit[1].name != NULL && size * (1.0 + 5e-5) >= unit[1].factor)
+        unit++;
+    return unit;
+}
+
+/* Memory is read against a device's size, so its largest figure picks the unit unless that leaves
+ * hundredths of the smallest; elsewhere the smallest does.  In both cases the largest keeps to
+ * four digits before the point. */
 static const struct unit *fit_unit(enum psim_quantity quantity, const struct psim_extent *extent)
 {
-    const struct unit *unit = units_of(quantity);
-    const bool by_largest =
-        quantity == PSIM_QUANTITY_MEMORY || quantity == PSIM_QUANTITY_MEMORY_DECIMAL;
-    const double guide = by_largest ? extent->largest : extent->smallest;
+    const struct unit *const units = units_of(quantity);
+    const struct unit *unit;
 
     if (extent->largest <= 0.0) {
-        while (unit[1].name != NULL && unit->factor < 1.0)
+        for (unit = units; unit[1].name != NULL && unit->factor < 1.0;)
             unit++;
         return unit;
     }
-    while (unit[1].name != NULL && guide >= unit[1].factor)
-        unit++;
-    while (unit[1].name != NULL && extent->largest >= 1e4 * unit->factor)
-        unit++;
+    if (quantity != PSIM_QUANTITY_MEMORY && quantity != PSIM_QUANTITY_MEMORY_DECIMAL) {
+        unit = unit_below(units, extent->smallest);
+        while (unit[1].name != NULL && extent->largest >= 1e4 * unit->factor)
+            unit++;
+        return unit;
+    }
+    unit = unit_below(units, extent->largest);
+    while (unit > units && extent->smallest < 0.01 * unit->factor &&
+           extent->largest < 1e4 * unit[-1].factor)
+        unit--;
     return unit;
+}
+
+static int smaller(int a, int b)
+{
+    return a < b ? a : b;
 }
 
 /* Decimals that show `digits` significant digits of a positive number. */
@@ -87,64 +122,73 @@ static int decimals_for(double value, int digits)
 
     snprintf(text, sizeof text, "%.*e", digits - 1, value);
     decimals = digits - 1 - (int)strtol(strchr(text, 'e') + 1, NULL, 10);
-    if (decimals < 0)
-        return 0;
-    return decimals < MOST_DECIMALS ? decimals : MOST_DECIMALS;
+    return decimals < 0 ? 0 : decimals;
 }
 
-/* Three digits of the smallest, within four and five of the largest. */
-static int fit_decimals(double smallest, double largest)
+static int least_decimals(enum psim_quantity quantity)
 {
-    const int wanted = decimals_for(smallest, 3);
-    const int least = decimals_for(largest, 4), most = decimals_for(largest, 5);
-
-    if (wanted < least)
-        return least;
-    return wanted < most ? wanted : most;
+    return quantity == PSIM_QUANTITY_RATIO ? 2 : quantity == PSIM_QUANTITY_SHARE ? 1 : 0;
 }
 
 struct psim_scale psim_scale_fit(enum psim_quantity quantity, const struct psim_extent *extent)
 {
     const struct unit *unit = fit_unit(quantity, extent);
-    struct psim_scale scale = {unit->name, unit->factor, 0};
+    const double smallest = extent->smallest / unit->factor;
+    const double largest = extent->largest / unit->factor;
+    struct psim_scale scale = {unit->name, unit->factor, 0, false};
+    const int digits = quantity == PSIM_QUANTITY_SHARE ? SHARE_DIGITS : COLUMN_DIGITS;
+    int most, wanted;
 
-    if (quantity == PSIM_QUANTITY_COUNT)
+    if (!extent->known)
+        scale.unit = "";
+    scale.whole = quantity == PSIM_QUANTITY_COUNT || strcmp(scale.unit, "B") == 0;
+    if (scale.whole)
         return scale;
-    if (quantity == PSIM_QUANTITY_RATIO)
-        scale.decimals = 2;
-    else if (quantity == PSIM_QUANTITY_SHARE)
-        scale.decimals = 1;
-    else if (extent->largest > 0.0 && strcmp(scale.unit, "B") != 0)
-        scale.decimals =
-            fit_decimals(extent->smallest / unit->factor, extent->largest / unit->factor);
+    if (!(largest > 0.0)) {
+        scale.decimals = least_decimals(quantity);
+        return scale;
+    }
+    most = smaller(decimals_for(largest, digits), MOST_DECIMALS);
+    if (quantity == PSIM_QUANTITY_SHARE || quantity == PSIM_QUANTITY_RATIO)
+        scale.decimals = smaller(least_decimals(quantity), most);
+    else
+        scale.decimals = smaller(decimals_for(largest, LARGEST_DIGITS), most);
+    /* More where that shows the smallest number too; else it gets decimals of its own. */
+    wanted = decimals_for(smallest, LEAST_DIGITS);
+    if (wanted > scale.decimals && wanted <= most)
+        scale.decimals = wanted;
     return scale;
 }
 
 const char *psim_number_text(struct psim_arena *arena, const struct psim_scale *scale, double value)
 {
-    const double scaled = value / scale->factor;
-    const double half = 0.5 * pow(10.0, -scale->decimals);
+    const double scaled = value / scale->factor, size = fabs(scaled);
+    int own;
 
     if (!isfinite(scaled))
         return PSIM_UNKNOWN_CELL;
-    /* Rounding noise must not read as a share, nor as a negative zero. */
-    if (fabs(scaled) < half) {
-        if (scaled > 0.0 && strcmp(scale->unit, "%") != 0)
-            return psim_arena_printf(arena, "<%.*f", scale->decimals, 2.0 * half);
+    /* Never a negative zero. */
+    if (!(size > 0.0) || (strcmp(scale->unit, "%") == 0 && is_noise(PSIM_QUANTITY_SHARE, value)))
         return psim_arena_printf(arena, "%.*f", scale->decimals, 0.0);
-    }
-    return psim_arena_printf(arena, "%.*f", scale->decimals, scaled);
+    if (size >= LONGEST)
+        return psim_arena_printf(arena, "%.*e", LARGEST_DIGITS - 1, scaled);
+    if (scale->whole && size == floor(size))
+        return psim_arena_printf(arena, "%.0f", scaled);
+    own = decimals_for(size, LEAST_DIGITS);
+    if (own > MOST_DECIMALS)
+        return psim_arena_printf(arena, "%.*e", LEAST_DIGITS - 1, scaled);
+    return psim_arena_printf(arena, "%.*f", own > scale->decimals ? own : scale->decimals, scaled);
 }
 
 const char *psim_quantity_text(struct psim_arena *arena, enum psim_quantity quantity, double value)
 {
-    struct psim_extent extent = {0.0, 0.0};
+    struct psim_extent extent = {0.0, 0.0, false};
     struct psim_scale scale;
     const char *number;
 
     if (!isfinite(value))
         return "unknown";
-    psim_extent_include(&extent, value);
+    psim_extent_include(&extent, quantity, value);
     scale = psim_scale_fit(quantity, &extent);
     number = psim_number_text(arena, &scale, value);
     if (number == NULL || scale.unit[0] == '\0')

@@ -62,7 +62,7 @@ static const struct psim_column columns[] = {
      NULL, peak},
     {"memory_peak_at_s", "", "", "", PSIM_QUANTITY_SECONDS, 0, 0, NULL, peak_at},
     {"memory_reserved_bytes", "memory", "reserved", "with the allocator's share on top",
-     PSIM_QUANTITY_MEMORY, MEMORY, 0, NULL, reserved},
+     PSIM_QUANTITY_MEMORY, MEMORY, PSIM_COLUMN_MARK_ROOM, NULL, reserved},
     {"memory_capacity_bytes", "memory", "capacity", "", PSIM_QUANTITY_MEMORY, MEMORY, 0,
      NULL, capacity},
 #define CATEGORY_COLUMN(id, text)                                                                  \

@@ -1,7 +1,10 @@
 #include "sim/base/memory.h"
+#include "sim/report/display.h"
 #include "sim/report/document.h"
 #include "sim/report/format.h"
 
+#include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Plain text for a terminal: aligned columns, no colour. */
@@ -15,19 +18,9 @@ struct layout {
     int width;      /* of the column, headings included */
 };
 
-static bool continues_character(char byte)
-{
-    return ((unsigned char)byte & 0xC0) == 0x80;
-}
-
-/* Characters of UTF-8 text. */
 static int text_width(const char *text)
 {
-    int width = 0;
-
-    for (; *text != '\0'; text++)
-        width += continues_character(*text) ? 0 : 1;
-    return width;
+    return psim_display_width(text, strlen(text));
 }
 
 static int larger(int a, int b)
@@ -68,10 +61,8 @@ static void put_fact(struct psim_text *out, const struct psim_fact *fact, int in
     put_repeated(out, ' ', larger(TITLE_WIDTH - text_width(fact->title), 1));
     while (*rest != '\0') {
         const size_t length = strcspn(rest, " ");
-        int width = 0;
+        const int width = psim_display_width(rest, length);
 
-        for (size_t i = 0; i < length; i++)
-            width += continues_character(rest[i]) ? 0 : 1;
         if (column > margin && column + 1 + width > LINE_WIDTH) {
             psim_text_printf(out, "\n");
             put_repeated(out, ' ', margin);
@@ -94,34 +85,18 @@ static void put_facts(struct psim_text *out, const struct psim_facts *facts, int
         put_fact(out, &facts->items[i], indent);
 }
 
-/* Line `index` of a name, counted from the last line upwards; "" where it has none. */
-static const char *name_line(const char *name, int index, size_t *length)
+/* A footnote's mark as it stands in the cells. */
+static void put_marks(struct psim_text *out, const struct psim_facts *marks)
 {
-    const char *end = name + strlen(name);
+    for (int i = 0; i < marks->count; i++) {
+        struct psim_fact fact = marks->items[i];
+        char title[TITLE_WIDTH];
 
-    for (;;) {
-        const char *start = end;
-
-        while (start > name && start[-1] != '_')
-            start--;
-        *length = (size_t)(end - start);
-        if (index-- == 0)
-            return start;
-        if (start == name) {
-            *length = 0;
-            return start;
-        }
-        end = start - 1;
+        snprintf(title, sizeof title, isdigit((unsigned char)fact.title[0]) ? "[%s]" : "%s",
+                 fact.title);
+        fact.title = title;
+        put_fact(out, &fact, 0);
     }
-}
-
-static int name_lines(const char *name)
-{
-    int lines = 1;
-
-    for (; *name != '\0'; name++)
-        lines += *name == '_' ? 1 : 0;
-    return lines;
 }
 
 /* "!" beside a number, " [1]" beside a text. */
@@ -152,10 +127,10 @@ static struct layout measure(const struct psim_grid *grid, int at)
             layout.text = larger(layout.text, text + mark);
     }
     layout.width = layout.text + layout.mark;
-    for (int line = 0; line < name_lines(column->name); line++) {
+    for (int line = 0; line < psim_heading_lines(column->name); line++) {
         size_t length;
 
-        name_line(column->name, line, &length);
+        psim_heading_line(column->name, line, &length);
         layout.width = larger(layout.width, (int)length);
     }
     if (column->unit[0] != '\0')
@@ -223,17 +198,13 @@ static void put_groups(struct psim_text *out, const struct psim_grid *grid,
 static void put_headings(struct psim_text *out, const struct psim_grid *grid,
                          const struct layout *layouts)
 {
-    int lines = 1;
-
     if (psim_grid_has_groups(grid))
         put_groups(out, grid, layouts);
-    for (int i = 0; i < grid->column_count; i++)
-        lines = larger(lines, name_lines(grid->columns[i].name));
-    for (int line = lines - 1; line >= 0; line--) {
+    for (int line = psim_grid_heading_lines(grid) - 1; line >= 0; line--) {
         for (int i = 0; i < grid->column_count; i++) {
             const struct psim_grid_column *column = &grid->columns[i];
             size_t length;
-            const char *part = name_line(column->name, line, &length);
+            const char *part = psim_heading_line(column->name, line, &length);
 
             put_aligned(out, column->numeric, part, length, layouts[i].width);
             put_repeated(out, ' ', GAP);
@@ -319,7 +290,9 @@ enum psim_status psim_render_table(const struct psim_comparison *comparison, enu
         }
     }
     psim_text_printf(out, "\n");
+    put_marks(out, &document.marks);
     put_facts(out, &document.remarks, 0);
+    put_facts(out, &document.legend, 0);
     psim_document_release(&document);
     return status;
 }
