@@ -127,7 +127,9 @@ struct psim_comparison {
     const char *scenario_file, *model, *platform, *precision, *optimizer, *partition, *accounting,
         *memory_check;
     int64_t microbatch, accumulation;
-    const char *const *placement; /**< device names in stage order */
+    int replicas, devices_per_stage; /**< copies of the pipeline; 0 is read as 1 */
+    const char *collective;          /**< of their gradients; NULL: one copy */
+    const char *const *placement;    /**< device names in stage order */
     int placement_count;
     int devices;          /**< of the platform */
     const char *baseline; /**< label */

@@ -10,11 +10,16 @@ double psim_count_value(int64_t count)
     return count < 0 ? (double)NAN : (double)count;
 }
 
+int64_t psim_replicas(const struct psim_comparison *comparison)
+{
+    return comparison->replicas > 1 ? comparison->replicas : 1;
+}
+
 double psim_samples_per_update(const struct psim_row *row)
 {
     const struct psim_result *result = row->result;
 
-    return (double)row->comparison->microbatch *
+    return (double)psim_replicas(row->comparison) * (double)row->comparison->microbatch *
            (result->updates_every_microbatch ? 1.0 : (double)result->accumulation);
 }
 

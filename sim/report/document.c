@@ -37,7 +37,8 @@ static const char *row_remark(struct psim_fact_writer *writer, const struct psim
     const double samples = psim_samples_per_update(row);
     const char *text = "";
 
-    if (samples != (double)comparison->microbatch * (double)comparison->accumulation)
+    if (samples != (double)psim_replicas(comparison) * (double)comparison->microbatch *
+                       (double)comparison->accumulation)
         text = psim_fact_text(writer, "%s per update",
                               psim_fact_count(writer, (int64_t)samples, "sample", "samples"));
     if (row->result->note[0] != '\0')

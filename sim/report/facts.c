@@ -101,15 +101,22 @@ void psim_facts_of_scenario(struct psim_fact_writer *writer,
     psim_fact_add(
         writer, "batch",
         psim_fact_text(
-            writer, "%s of %" PRId64 " = %s per update, %s, %s",
+            writer, "%s%s of %" PRId64 " = %s per update, %s, %s",
+            psim_replicas(comparison) == 1
+                ? ""
+                : psim_fact_text(writer, "%" PRId64 " copies of ", psim_replicas(comparison)),
             psim_fact_count(writer, comparison->accumulation, "micro-batch", "micro-batches"),
             comparison->microbatch,
-            psim_fact_count(writer, comparison->accumulation * comparison->microbatch, "sample",
-                            "samples"),
+            psim_fact_count(writer,
+                            psim_replicas(comparison) * comparison->accumulation *
+                                comparison->microbatch,
+                            "sample", "samples"),
             comparison->precision, comparison->optimizer));
     psim_fact_add(
         writer, "platform",
-        psim_fact_text(writer, "%s: %d of its %s", comparison->platform, stages,
+        psim_fact_text(writer, "%s: %d of its %s", comparison->platform,
+                       (int)psim_replicas(comparison) * stages *
+                           (comparison->devices_per_stage > 1 ? comparison->devices_per_stage : 1),
                        psim_fact_count(writer, comparison->devices, "device", "devices")));
     psim_fact_add(writer, "engine",
                   psim_fact_text(writer, "%s%s%s, petrasim %s, memory accounting \"%s\"",

@@ -126,6 +126,10 @@ static json_t *scenario(struct writer *writer, const struct psim_comparison *com
     put(writer, object, "devices", count(comparison->devices));
     put(writer, object, "microbatch", count(comparison->microbatch));
     put(writer, object, "accumulation", count(comparison->accumulation));
+    put(writer, object, "replicas", count(psim_replicas(comparison)));
+    put(writer, object, "devices_per_stage",
+        count(comparison->devices_per_stage > 1 ? comparison->devices_per_stage : 1));
+    put(writer, object, "collective", text(comparison->collective));
     put(writer, object, "precision", text(comparison->precision));
     put(writer, object, "optimizer", text(comparison->optimizer));
     put(writer, object, "partition", text(comparison->partition));
