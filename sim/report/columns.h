@@ -81,10 +81,10 @@ double psim_count_value(int64_t count);
 /** The method's claim, "17 FG" or "1 input"; "" for none; borrowed. */
 const char *psim_activation_copies(const struct psim_result *result);
 
-/** Samples that one optimizer update of the row's method sees. */
 /** Copies of the pipeline, 1 or more. */
 int64_t psim_replicas(const struct psim_comparison *comparison);
 
+/** Samples that one optimizer update of the row's method sees, over all copies. */
 double psim_samples_per_update(const struct psim_row *row);
 
 #endif
