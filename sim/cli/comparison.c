@@ -150,18 +150,69 @@ static bool fill_assumptions(struct psim_study *study)
     return ok;
 }
 
+/* True where no message of any row takes time, so that no figure of the network matters. */
+static bool network_is_free(const struct psim_study *study)
+{
+    for (int i = 0; i < study->scenario->method_count; i++) {
+        const struct psim_program *program = &study->programs[i];
+
+        for (int hop = 0; hop + 1 < program->shape.stages; hop++) {
+            for (int direction = 0; direction < 2; direction++) {
+                const struct psim_route *route = &program->hops[hop].route[direction];
+
+                if (route->latency_s > 0 || (program->hops[hop].bytes[direction] > 0 &&
+                                             isfinite(route->bandwidth_bytes_per_s)))
+                    return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* Where any row knows its energy or its cost: as of when, and what keeps the others from it. */
+static bool add_worth_notes(struct psim_study *study, const char **lines)
+{
+    struct psim_comparison *c = &study->comparison;
+    const char *energy = NULL, *cost = NULL, *date = NULL;
+    bool known = false, ok = true;
+
+    for (int i = c->result_count - 1; i >= 0; i--) {
+        const struct psim_worth *worth = &c->results[i].worth;
+
+        known = known || worth->energy_note[0] == '\0' || worth->cost_note[0] == '\0';
+        energy = worth->energy_note[0] == '\0' ? energy : worth->energy_note;
+        cost = worth->cost_note[0] == '\0' ? cost : worth->cost_note;
+        date = worth->price_date[0] == '\0' ? date : worth->price_date;
+    }
+    if (known && energy != NULL)
+        ok = add_line(&study->arena, lines, &c->note_count,
+                      psim_arena_printf(&study->arena, "energy: %s", energy));
+    if (ok && known && cost != NULL)
+        ok = add_line(&study->arena, lines, &c->note_count,
+                      psim_arena_printf(&study->arena, "cost: %s", cost));
+    if (ok && date != NULL)
+        ok = add_line(&study->arena, lines, &c->note_count,
+                      psim_arena_printf(&study->arena, "cost: prices of %s", date));
+    return ok;
+}
+
 static bool fill_notes(struct psim_study *study)
 {
     struct psim_comparison *c = &study->comparison;
     const int stages = study->models[0].workload.stage_count;
     const char **lines =
-        psim_arena_alloc(&study->arena, (size_t)c->result_count + 2, sizeof *lines);
+        psim_arena_alloc(&study->arena, (size_t)c->result_count + 5, sizeof *lines);
     bool ok = lines != NULL;
 
     if (ok && c->devices > stages)
         ok = add_line(&study->arena, lines, &c->note_count,
                       psim_arena_printf(&study->arena, "%d of %d devices hold a stage, %d idle",
                                         stages, c->devices, c->devices - stages));
+    if (ok && network_is_free(study))
+        ok = add_line(&study->arena, lines, &c->note_count,
+                      stages == 1 ? "one stage sends nothing: no figure of the network matters"
+                                  : "no message takes time: no figure of the network matters");
+    ok = ok && add_worth_notes(study, lines);
     for (int i = 0; ok && i < c->result_count; i++) {
         const struct psim_result *row = &c->results[i];
 
@@ -242,6 +293,7 @@ static bool fill_header(struct psim_study *study)
         .memory_check = s->memory_fail ? "fail" : "note",
         .microbatch = s->workload.microbatch,
         .accumulation = s->accumulation,
+        .epoch_samples = s->epoch_samples,
         .placement = placement,
         .placement_count = workload->stage_count,
         .devices = s->platform.device_count,
@@ -285,6 +337,8 @@ enum psim_status psim_study_run(struct psim_study *study, int workers, struct ps
             continue;
         }
         status = psim_study_row(study, i, &c->results[c->result_count++], err);
+        if (status == PSIM_OK)
+            status = psim_study_worth(study, i, &c->results[c->result_count - 1], err);
         if (status != PSIM_OK)
             return status;
     }

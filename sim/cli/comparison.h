@@ -50,6 +50,10 @@ void psim_study_release(struct psim_study *study);
 enum psim_status psim_study_row(struct psim_study *study, int method, struct psim_result *row,
                                 struct psim_error *err) PSIM_CHECKED;
 
+/** Fills a row's energy and money, which need its times; the comparison's header is filled. */
+enum psim_status psim_study_worth(struct psim_study *study, int method, struct psim_result *row,
+                                  struct psim_error *err) PSIM_CHECKED;
+
 /** What limits a row, as one line in the arena; NULL when memory is out. */
 const char *psim_study_bottleneck(struct psim_arena *arena, const struct psim_program *program,
                                   const struct psim_simulation *simulation);

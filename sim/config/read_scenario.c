@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define BATCH_LIMIT     1048576            /* 2^20: micro-batch and accumulation */
-#define SEED_LIMIT      9007199254740992.0 /* 2^53: exact in every JSON reader */
+#define EXACT_LIMIT     9007199254740992.0 /* 2^53: exact in every JSON reader */
 #define PARTITION_LIMIT 65536
 
 const char *const psim_engine_names[] = {"simgrid", "replay", NULL};
@@ -270,7 +270,12 @@ static void read_keys(struct psim_reader *reader, const struct psim_node *root,
          .to.choice = &accounting},
         {.key = "baseline", .kind = PSIM_FIELD_NODE, .to.node = &parts->baseline},
         {.key = "conditions", .kind = PSIM_FIELD_OBJECT, .to.node = &parts->conditions},
-        {.key = "seed", .kind = PSIM_FIELD_COUNT, .maximum = SEED_LIMIT, .to.count = &seed},
+        {.key = "seed", .kind = PSIM_FIELD_COUNT, .maximum = EXACT_LIMIT, .to.count = &seed},
+        {.key = "epoch_samples",
+         .kind = PSIM_FIELD_COUNT,
+         .minimum = 1,
+         .maximum = EXACT_LIMIT,
+         .to.count = &out->epoch_samples},
         {.key = "memory_check",
          .kind = PSIM_FIELD_CHOICE,
          .names = memory_check_names,

@@ -43,13 +43,14 @@ struct psim_scenario {
     struct psim_workload_options
         workload; /**< micro-batch, precision, optimizer, partition, placement */
     int64_t accumulation;
+    int64_t epoch_samples; /**< samples of one epoch; 0: not given */
     enum psim_engine_kind engine;
     enum psim_accounting accounting;
     const char *baseline; /**< a label; resolved: never NULL */
     uint64_t seed;
     const struct psim_conditions *conditions; /**< NULL: none */
-    bool memory_fail;       /**< "memory_check": "fail" */
-    char inputs_sha256[65]; /**< over all files read, in the order of reading */
+    bool memory_fail;                         /**< "memory_check": "fail" */
+    char inputs_sha256[65];                   /**< over all files read, in the order of reading */
     /* Positions of keys that later checks may have to point at. */
     struct psim_position platform_position, partition_position, placement_position;
     struct psim_model_entry *model_entries; /**< private to sim/config */

@@ -32,7 +32,7 @@ const char *psim_fact_join(struct psim_fact_writer *writer, const char *list, co
                            const char *item);
 
 #define PSIM_SCENARIO_FACTS 5
-#define PSIM_METHOD_FACTS   12
+#define PSIM_METHOD_FACTS   15
 
 /** What was compared: PSIM_SCENARIO_FACTS at most. */
 void psim_facts_of_scenario(struct psim_fact_writer *writer,
