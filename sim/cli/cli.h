@@ -40,7 +40,7 @@ struct psim_cli_values {
     int input[3];          /**< channels, height, width */
     int64_t classes;
     int64_t workers;
-    bool check, expanded, help, version;
+    bool check, expanded, quiet, help, version;
 };
 
 struct psim_command {
@@ -74,6 +74,7 @@ extern const struct psim_command psim_commands[];
     X(WORKERS)                                                                                     \
     X(CHECK)                                                                                       \
     X(EXPANDED)                                                                                    \
+    X(QUIET)                                                                                       \
     X(HELP)                                                                                        \
     X(VERSION)
 
@@ -102,8 +103,9 @@ bool psim_cli_takes_value(const char *argument);
 /** Prints the options of a command, one or two lines each. */
 void psim_cli_print_options(FILE *file, unsigned allowed);
 
-/** Prints every diagnostic to standard error; false when there is an error among them. */
-bool psim_cli_diagnose(struct psim_diagnostics *list);
+/** Prints every diagnostic to standard error, with --quiet the errors alone; false when there is an
+ *  error among them. */
+bool psim_cli_diagnose(const struct psim_cli_values *values, struct psim_diagnostics *list);
 
 /** Prints one error to standard error. */
 void psim_cli_complain(const struct psim_error *err);

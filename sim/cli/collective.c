@@ -288,7 +288,7 @@ enum psim_exit psim_command_collective(const struct psim_cli_values *values, cha
     }
     status = request_read(&r, values, operands[0], &list);
     code = psim_cli_exit(status, true);
-    psim_cli_diagnose(&list);
+    psim_cli_diagnose(values, &list);
     if (status == PSIM_OK) {
         status = write_lines(&r, format, &text, &err);
         code = status == PSIM_OK ? psim_cli_write(values->out, &text) : psim_cli_exit(status, true);

@@ -8,7 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define COMMON (PSIM_OPTION_BIT(HELP) | PSIM_OPTION_BIT(CATALOGUE) | PSIM_OPTION_BIT(OUT))
+#define COMMON                                                                                     \
+    (PSIM_OPTION_BIT(HELP) | PSIM_OPTION_BIT(CATALOGUE) | PSIM_OPTION_BIT(OUT) |                   \
+     PSIM_OPTION_BIT(QUIET))
 #define SIMULATE                                                                                   \
     (COMMON | PSIM_OPTION_BIT(FORMAT) | PSIM_OPTION_BIT(ENGINE) | PSIM_OPTION_BIT(WORKERS) |       \
      PSIM_OPTION_BIT(CHECK) | PSIM_OPTION_BIT(TIMELINE) | PSIM_OPTION_BIT(TRACE))
@@ -133,11 +135,14 @@ static void print_command_help(const struct psim_command *command)
     printf("\nexamples:\n%s", command->examples);
 }
 
-bool psim_cli_diagnose(struct psim_diagnostics *list)
+bool psim_cli_diagnose(const struct psim_cli_values *values, struct psim_diagnostics *list)
 {
     for (size_t i = 0; i < list->count; i++) {
-        const char *line = psim_diagnostic_line(list, i);
+        const char *line;
 
+        if (values->quiet && list->items[i].severity == PSIM_SEVERITY_WARNING)
+            continue;
+        line = psim_diagnostic_line(list, i);
         fprintf(stderr, "%s\n", line == NULL ? "error: out of memory" : line);
     }
     if (list->out_of_memory)

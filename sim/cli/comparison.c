@@ -36,6 +36,18 @@ static enum psim_status spread_stages(struct psim_workload *workload, int device
     return PSIM_OK;
 }
 
+int psim_study_device(const struct psim_scenario *scenario, const struct psim_program *program,
+                      int copy, int stage)
+{
+    const struct psim_data_parallel *parallel = &scenario->data_parallel;
+    const int stages = program->shape.stages, copies = parallel->replicas;
+
+    if (copies == 1)
+        return program->workload->stages[stage].device;
+    return parallel->devices_per_stage *
+           (parallel->stages_first ? copy * stages + stage : stage * copies + copy);
+}
+
 /* Makes a row's program one of the scenario's copies. */
 static enum psim_status replicate(const struct psim_scenario *scenario,
                                   struct psim_program *program, struct psim_error *err)
@@ -54,8 +66,7 @@ static enum psim_status replicate(const struct psim_scenario *scenario,
         return no_memory(err);
     for (int r = 0; r < copies; r++) {
         for (int j = 0; j < stages; j++)
-            devices[r * stages + j] = parallel->devices_per_stage *
-                                      (parallel->stages_first ? r * stages + j : j * copies + r);
+            devices[r * stages + j] = psim_study_device(scenario, program, r, j);
     }
     replication.devices = devices;
     replication.collective = psim_collective_find(parallel->collective);
@@ -236,6 +247,54 @@ static const char *misfit_note(struct psim_arena *arena, const struct psim_resul
                              texts[2], texts[3]);
 }
 
+/* True where no message of any row takes time, so that no figure of the network matters. */
+static bool network_is_free(const struct psim_study *study)
+{
+    if (study->scenario->data_parallel.replicas > 1)
+        return false;
+    for (int i = 0; i < study->scenario->method_count; i++) {
+        const struct psim_program *program = &study->programs[i];
+
+        for (int hop = 0; hop + 1 < program->shape.stages; hop++) {
+            for (int direction = 0; direction < 2; direction++) {
+                const struct psim_route *route = &program->hops[hop].route[direction];
+
+                if (route->latency_s > 0 || (program->hops[hop].bytes[direction] > 0 &&
+                                             isfinite(route->bandwidth_bytes_per_s)))
+                    return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* Where any row knows its energy or its cost: as of when, and what keeps the others from it. */
+static bool add_worth_notes(struct psim_study *study, const char **lines)
+{
+    struct psim_comparison *c = &study->comparison;
+    const char *energy = NULL, *cost = NULL, *date = NULL;
+    bool known = false, ok = true;
+
+    for (int i = c->result_count - 1; i >= 0; i--) {
+        const struct psim_worth *worth = &c->results[i].worth;
+
+        known = known || worth->energy_note[0] == '\0' || worth->cost_note[0] == '\0';
+        energy = worth->energy_note[0] == '\0' ? energy : worth->energy_note;
+        cost = worth->cost_note[0] == '\0' ? cost : worth->cost_note;
+        date = worth->price_date[0] == '\0' ? date : worth->price_date;
+    }
+    if (known && energy != NULL)
+        ok = add_line(&study->arena, lines, &c->note_count,
+                      psim_arena_printf(&study->arena, "energy: %s", energy));
+    if (ok && known && cost != NULL)
+        ok = add_line(&study->arena, lines, &c->note_count,
+                      psim_arena_printf(&study->arena, "cost: %s", cost));
+    if (ok && date != NULL)
+        ok = add_line(&study->arena, lines, &c->note_count,
+                      psim_arena_printf(&study->arena, "cost: prices of %s", date));
+    return ok;
+}
+
 static bool fill_notes(struct psim_study *study)
 {
     struct psim_comparison *c = &study->comparison;
@@ -243,7 +302,7 @@ static bool fill_notes(struct psim_study *study)
     const int used =
         study->models[0].workload.stage_count * parallel->replicas * parallel->devices_per_stage;
     const char **lines =
-        psim_arena_alloc(&study->arena, (size_t)c->result_count + 3, sizeof *lines);
+        psim_arena_alloc(&study->arena, (size_t)c->result_count + 6, sizeof *lines);
     bool ok = lines != NULL;
 
     if (ok && parallel->replicas > 1)
@@ -260,6 +319,11 @@ static bool fill_notes(struct psim_study *study)
         ok = add_line(&study->arena, lines, &c->note_count,
                       psim_arena_printf(&study->arena, "%d of %d devices hold%s a stage, %d idle",
                                         used, c->devices, used == 1 ? "s" : "", c->devices - used));
+    if (ok && network_is_free(study))
+        ok = add_line(&study->arena, lines, &c->note_count,
+                      used == 1 ? "one stage sends nothing: no figure of the network matters"
+                                : "no message takes time: no figure of the network matters");
+    ok = ok && add_worth_notes(study, lines);
     for (int i = 0; ok && i < c->result_count; i++) {
         const struct psim_result *row = &c->results[i];
 
@@ -332,6 +396,7 @@ static bool fill_header(struct psim_study *study)
         .replicas = s->data_parallel.replicas,
         .devices_per_stage = s->data_parallel.devices_per_stage,
         .collective = s->data_parallel.replicas > 1 ? s->data_parallel.collective : NULL,
+        .epoch_samples = s->epoch_samples,
         .placement = placement,
         .placement_count = workload->stage_count,
         .devices = s->platform.device_count,
@@ -375,6 +440,8 @@ enum psim_status psim_study_run(struct psim_study *study, int workers, struct ps
             continue;
         }
         status = psim_study_row(study, i, &c->results[c->result_count++], err);
+        if (status == PSIM_OK)
+            status = psim_study_worth(study, i, &c->results[c->result_count - 1], err);
         if (status != PSIM_OK)
             return status;
     }

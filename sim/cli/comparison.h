@@ -41,6 +41,10 @@ enum psim_status psim_study_build(const struct psim_scenario *scenario,
 enum psim_status psim_study_run(struct psim_study *study, int workers,
                                 struct psim_error *err) PSIM_CHECKED;
 
+/** The first of the devices that a stage of one copy of a row's pipeline holds. */
+int psim_study_device(const struct psim_scenario *scenario, const struct psim_program *program,
+                      int copy, int stage);
+
 /** True when every row fits on every device. */
 bool psim_study_fits(const struct psim_study *study);
 
@@ -49,6 +53,10 @@ void psim_study_release(struct psim_study *study);
 /** Derives a row from a simulation; texts go to the arena. NOMEM when one cannot be had. */
 enum psim_status psim_study_row(struct psim_study *study, int method, struct psim_result *row,
                                 struct psim_error *err) PSIM_CHECKED;
+
+/** Fills a row's energy and money, which need its times; the comparison's header is filled. */
+enum psim_status psim_study_worth(struct psim_study *study, int method, struct psim_result *row,
+                                  struct psim_error *err) PSIM_CHECKED;
 
 /** What limits a row, as one line in the arena; NULL when memory is out. */
 const char *psim_study_bottleneck(struct psim_arena *arena, const struct psim_program *program,

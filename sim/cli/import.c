@@ -79,7 +79,7 @@ enum psim_exit psim_command_import(const struct psim_cli_values *values, char *c
     code = find_device(values, importer, &arena, &list, &device);
     if (code == PSIM_EXIT_OK)
         code = psim_cli_exit(psim_import_file(importer, operands[1], device, &text, &list), true);
-    psim_cli_diagnose(&list);
+    psim_cli_diagnose(values, &list);
     if (code == PSIM_EXIT_OK)
         code = psim_cli_write(values->out, &text);
     psim_text_release(&text);
@@ -105,7 +105,7 @@ enum psim_exit psim_command_export(const struct psim_cli_values *values, char *c
         return PSIM_EXIT_USAGE;
     }
     status = psim_platform_read(operands[1], &catalogue, &platform, &list);
-    psim_cli_diagnose(&list);
+    psim_cli_diagnose(values, &list);
     psim_diagnostics_release(&list);
     if (status != PSIM_OK)
         return psim_cli_exit(status, true);

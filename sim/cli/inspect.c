@@ -17,7 +17,7 @@ enum psim_exit psim_command_check(const struct psim_cli_values *values, char *co
         const char *kind = "";
         const enum psim_status status = psim_file_check(operands[i], &catalogue, &kind, &list);
 
-        psim_cli_diagnose(&list);
+        psim_cli_diagnose(values, &list);
         if (status == PSIM_OK)
             psim_text_printf(&text, "%s: %s, valid\n", operands[i], kind);
         else if (code == PSIM_EXIT_OK || status == PSIM_ERR_NOMEM)
@@ -64,7 +64,7 @@ static enum psim_exit write_topic(const struct psim_cli_values *values, const st
     if (topic == NULL)
         return PSIM_EXIT_USAGE;
     code = psim_cli_exit(topic->write(values, name, &text, &list), true);
-    psim_cli_diagnose(&list);
+    psim_cli_diagnose(values, &list);
     if (code == PSIM_EXIT_OK)
         code = psim_cli_write(values->out, &text);
     psim_text_release(&text);

@@ -119,7 +119,7 @@ static enum psim_exit command(const struct psim_cli_values *values, const char *
                                                          : psim_engine_names[scenario.engine]);
         status = psim_study_build(&scenario, engine, &study, &list);
     }
-    psim_cli_diagnose(&list);
+    psim_cli_diagnose(values, &list);
     code = psim_cli_exit(status, true);
     if (status == PSIM_OK)
         code = simulate(values, &study, view);

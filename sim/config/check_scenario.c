@@ -3,6 +3,7 @@
  * together?
  */
 #include "sim/config/formats.h"
+#include "sim/config/plausibility.h"
 
 #include <math.h>
 
@@ -29,8 +30,7 @@ static int available_devices(const struct psim_scenario *scenario)
                                                 : scenario->platform.device_count;
 }
 
-/* Device of a stage, an index into the platform's devices. */
-static int device_of(const struct psim_scenario *scenario, int stage)
+int psim_scenario_device(const struct psim_scenario *scenario, int stage)
 {
     return scenario->workload.placement != NULL ? scenario->workload.placement[stage] : stage;
 }
@@ -121,7 +121,8 @@ static void check_routes(const struct check *check, int stages)
     int from = -1, to = -1, unreachable = 0;
 
     for (int i = 0; i + 1 < stages; i++) {
-        const int here = device_of(check->scenario, i), there = device_of(check->scenario, i + 1);
+        const int here = psim_scenario_device(check->scenario, i),
+                  there = psim_scenario_device(check->scenario, i + 1);
         struct psim_route route = {0};
         const enum psim_status status = psim_platform_route(platform, here, there, &route, NULL);
 
@@ -156,7 +157,8 @@ static void check_peaks(const struct check *check, int stages)
         bool used = false;
 
         for (int i = 0; i < stages; i++)
-            used = used || psim_platform_device(platform, device_of(scenario, i)) == device;
+            used =
+                used || psim_platform_device(platform, psim_scenario_device(scenario, i)) == device;
         if (used && isnan(device->peak_flop_per_s[scenario->workload.precision]))
             psim_reader_error(check->reader,
                               check->precision != NULL ? check->precision : check->platform,
@@ -244,4 +246,6 @@ void psim_check_scenario(struct psim_reader *reader, const struct psim_node *roo
         if (row->method != NULL && row->model != NULL)
             check_method(&check, psim_node_element(methods, i), row);
     }
+    if (psim_reader_status(reader) == PSIM_OK)
+        psim_judge_scenario(reader, root, scenario, stages);
 }

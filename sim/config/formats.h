@@ -83,6 +83,9 @@ const struct psim_conditions *psim_read_conditions(struct psim_reader *reader,
                                                    const struct psim_platform *platform,
                                                    uint64_t seed);
 
+/** The device of a stage, an index into the platform's devices. */
+int psim_scenario_device(const struct psim_scenario *scenario, int stage);
+
 /** What can be checked of a scenario without simulating it.  Platform, partition and placement must
  *  be sound; methods that are not are left out.
  *  @param[in] root  for the places of what is wrong */

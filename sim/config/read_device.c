@@ -4,6 +4,7 @@
 #include "sim/config/formats.h"
 
 #include "sim/base/text.h"
+#include "sim/config/plausibility.h"
 
 #include <math.h>
 #include <string.h>
@@ -255,6 +256,8 @@ bool psim_read_device(struct psim_reader *reader, const struct psim_node *root,
         psim_read_price(reader, price, &device.price);
     if (sources != NULL)
         read_sources(reader, root, sources, &device);
+    if (psim_reader_clean(reader, faults))
+        psim_judge_device(reader, root, &device);
     if (!psim_reader_clean(reader, faults))
         return false;
     *out = device;

@@ -5,6 +5,7 @@
 
 #include "sim/base/text.h"
 #include "sim/config/platform_draft.h"
+#include "sim/config/plausibility.h"
 
 #include <math.h>
 #include <string.h>
@@ -350,6 +351,8 @@ static void read_parts(struct psim_platform_draft *draft, const struct psim_node
     if (psim_reader_clean(reader, faults) &&
         psim_platform_finish(draft->platform, (int)use, &err) != PSIM_OK)
         psim_reader_refuse(reader, root, &err);
+    if (psim_reader_clean(reader, faults))
+        psim_judge_platform(reader, root, draft->platform);
 }
 
 bool psim_read_platform(struct psim_reader *reader, const struct psim_node *root,

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #define BATCH_LIMIT     1048576            /* 2^20: micro-batch and accumulation */
-#define SEED_LIMIT      9007199254740992.0 /* 2^53: exact in every JSON reader */
+#define EXACT_LIMIT     9007199254740992.0 /* 2^53: exact in every JSON reader */
 #define PARTITION_LIMIT 65536
 
 const char *const psim_engine_names[] = {"simgrid", "replay", NULL};
@@ -291,7 +291,12 @@ static void read_keys(struct psim_reader *reader, const struct psim_node *root,
         {.key = "baseline", .kind = PSIM_FIELD_NODE, .to.node = &parts->baseline},
         {.key = "data_parallel", .kind = PSIM_FIELD_OBJECT, .to.node = &parts->data_parallel},
         {.key = "conditions", .kind = PSIM_FIELD_OBJECT, .to.node = &parts->conditions},
-        {.key = "seed", .kind = PSIM_FIELD_COUNT, .maximum = SEED_LIMIT, .to.count = &seed},
+        {.key = "seed", .kind = PSIM_FIELD_COUNT, .maximum = EXACT_LIMIT, .to.count = &seed},
+        {.key = "epoch_samples",
+         .kind = PSIM_FIELD_COUNT,
+         .minimum = 1,
+         .maximum = EXACT_LIMIT,
+         .to.count = &out->epoch_samples},
         {.key = "memory_check",
          .kind = PSIM_FIELD_CHOICE,
          .names = memory_check_names,

@@ -43,7 +43,22 @@ static void report(struct psim_reader *reader, const struct psim_node *node,
         return;
     }
     psim_diagnose(reader->list, status, at, path, suggestion, "%s", message);
-    reader->faults++;
+    if (status != PSIM_OK)
+        reader->faults++;
+    else if (reader->list->out_of_memory)
+        psim_reader_out_of_memory(reader); /* a warning was lost: what was read is let go */
+}
+
+void psim_reader_warn(struct psim_reader *reader, const struct psim_node *node,
+                      const char *suggestion, const char *format, ...)
+{
+    char message[512];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    report(reader, node, psim_node_position(node), PSIM_OK, suggestion, message);
 }
 
 void psim_reader_error(struct psim_reader *reader, const struct psim_node *node,

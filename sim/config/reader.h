@@ -62,6 +62,10 @@ void psim_reader_key_error(struct psim_reader *reader, const struct psim_node *n
                            enum psim_status status, const char *suggestion, const char *format, ...)
     PSIM_PRINTF(5, 6);
 
+/** Reports a warning at a node's value, which is no fault; `suggestion` may be NULL. */
+void psim_reader_warn(struct psim_reader *reader, const struct psim_node *node,
+                      const char *suggestion, const char *format, ...) PSIM_PRINTF(4, 5);
+
 /** Reports what another folder refused, at the node's member that the error names or at the node
  *  itself; PSIM_ERR_NOMEM is noted as such. */
 void psim_reader_refuse(struct psim_reader *reader, const struct psim_node *node,

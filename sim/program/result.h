@@ -95,6 +95,16 @@ struct psim_simulation {
 
 void psim_simulation_release(struct psim_simulation *simulation);
 
+/** What training takes in energy and money; NaN where a figure is not known, never a guess. */
+struct psim_worth {
+    double energy_per_update_j, energy_per_sample_j, energy_per_epoch_j;
+    double cost_per_update_usd, cost_per_sample_usd, cost_per_epoch_usd;
+    double time_per_epoch_s;
+    const char *energy_note; /**< what is not known of the energy; "" where all is */
+    const char *cost_note;
+    const char *price_date; /**< of the oldest price that counts; "" where the cost is not known */
+};
+
 struct psim_result {
     const char *method, *label, *model; /**< borrowed */
     const char *const *option_names;    /**< [option_count], borrowed */
@@ -117,6 +127,7 @@ struct psim_result {
     const char *bottleneck;                 /**< "stage 2 compute" and why */
     const char *note;                       /**< what the reader must know of this row; "" */
     double tag_share[PSIM_TAGS];
+    struct psim_worth worth;
 };
 
 /** Everything a report prints. */
@@ -129,7 +140,8 @@ struct psim_comparison {
     int64_t microbatch, accumulation;
     int replicas, devices_per_stage; /**< copies of the pipeline; 0 is read as 1 */
     const char *collective;          /**< of their gradients; NULL: one copy */
-    const char *const *placement;    /**< device names in stage order */
+    int64_t epoch_samples;        /**< 0: not given */
+    const char *const *placement; /**< device names in stage order */
     int placement_count;
     int devices;          /**< of the platform */
     const char *baseline; /**< label */

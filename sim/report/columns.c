@@ -66,6 +66,14 @@ PSIM_COLUMN_VALUE(streams_backward, SIMULATION.communication_backward)
 PSIM_COLUMN_VALUE(flop, SIMULATION.flop_per_microbatch)
 PSIM_COLUMN_VALUE(flop_extra, SIMULATION.flop_extra_fraction)
 PSIM_COLUMN_VALUE(start_up, SIMULATION.start_up_s)
+PSIM_COLUMN_VALUE(update_j, row->result->worth.energy_per_update_j)
+PSIM_COLUMN_VALUE(sample_j, row->result->worth.energy_per_sample_j)
+PSIM_COLUMN_VALUE(epoch_j, row->result->worth.energy_per_epoch_j)
+PSIM_COLUMN_VALUE(update_usd, row->result->worth.cost_per_update_usd)
+PSIM_COLUMN_VALUE(sample_usd, row->result->worth.cost_per_sample_usd)
+PSIM_COLUMN_VALUE(epoch_usd, row->result->worth.cost_per_epoch_usd)
+PSIM_COLUMN_VALUE(epoch_s, row->result->worth.time_per_epoch_s)
+PSIM_COLUMN_TEXT(price_date, row->result->worth.price_date)
 
 /* The most over the stages, or not known. */
 #define STAGE_MAXIMUM(name, member)                                                                \
@@ -98,13 +106,15 @@ static double kept(const struct psim_row *row)
 
 #define TIME   PSIM_PANEL_FIRST
 #define MEMORY PSIM_PANEL_SECOND
+#define WORTH  PSIM_PANEL_THIRD
+#define HIDE   PSIM_COLUMN_HIDE_ZERO
 
 /* clang-format off */
 static const struct psim_column columns[] = {
     {"method", "", "", "", PSIM_QUANTITY_TEXT, 0, 0, method, NULL},
-    {"label", "", "method", "", PSIM_QUANTITY_TEXT, PSIM_PANEL_BOTH, PSIM_COLUMN_MARK_FOOTNOTE,
+    {"label", "", "method", "", PSIM_QUANTITY_TEXT, PSIM_PANEL_ALL, PSIM_COLUMN_MARK_FOOTNOTE,
      label, NULL},
-    {"model", "", "net", "", PSIM_QUANTITY_TEXT, PSIM_PANEL_BOTH, PSIM_COLUMN_HIDE_SAME,
+    {"model", "", "net", "", PSIM_QUANTITY_TEXT, PSIM_PANEL_ALL, PSIM_COLUMN_HIDE_SAME,
      model, NULL},
     {"microbatch_samples", "", "", "", PSIM_QUANTITY_COUNT, 0, 0, NULL, microbatch},
     {"samples_per_update", "", "", "", PSIM_QUANTITY_COUNT, 0, 0, NULL, psim_samples_per_update},
@@ -167,8 +177,27 @@ static const struct psim_column columns[] = {
     {"start_up_s", "", "", "", PSIM_QUANTITY_SECONDS, 0, 0, NULL, start_up},
     {"bottleneck", "", "", "", PSIM_QUANTITY_TEXT, 0, 0, bottleneck, NULL},
     {"note", "", "", "", PSIM_QUANTITY_TEXT, 0, 0, note, NULL},
+    {"energy_per_update_j", "", "energy_per update",
+     "of all the platform's devices, busy and idle; links are not counted",
+     PSIM_QUANTITY_ENERGY, WORTH, HIDE, NULL, update_j},
+    {"energy_per_sample_j", "", "energy_per sample", "", PSIM_QUANTITY_ENERGY, WORTH, HIDE,
+     NULL, sample_j},
+    {"cost_per_update_usd", "", "cost_per update",
+     "of the nodes that hold a stage, each as a whole", PSIM_QUANTITY_MONEY, WORTH, HIDE,
+     NULL, update_usd},
+    {"cost_per_sample_usd", "", "cost_per sample", "", PSIM_QUANTITY_MONEY, WORTH, HIDE,
+     NULL, sample_usd},
+    {"time_per_epoch_s", "", "time_per epoch", "", PSIM_QUANTITY_SECONDS, WORTH, HIDE,
+     NULL, epoch_s},
+    {"energy_per_epoch_j", "", "energy_per epoch", "", PSIM_QUANTITY_ENERGY, WORTH, HIDE,
+     NULL, epoch_j},
+    {"cost_per_epoch_usd", "", "cost_per epoch", "", PSIM_QUANTITY_MONEY, WORTH, HIDE,
+     NULL, epoch_usd},
+    {"price_date", "", "", "", PSIM_QUANTITY_TEXT, 0, 0, price_date, NULL},
 };
 /* clang-format on */
 
 const struct psim_column_set psim_compare_columns = {
-    columns, (int)(sizeof columns / sizeof columns[0]), {"Time", "Memory, traffic and work"}};
+    columns,
+    (int)(sizeof columns / sizeof columns[0]),
+    {"Time", "Memory, traffic and work", "Energy and money"}};

@@ -25,9 +25,14 @@ struct psim_row {
 #define PSIM_MARK_TIGHTEST "*" /* the stage with the least room, where all fit */
 
 /** Which tables for people show a column; CSV has all of them. */
-enum psim_panel { PSIM_PANEL_FIRST = 1 << 0, PSIM_PANEL_SECOND = 1 << 1 };
+enum psim_panel {
+    PSIM_PANEL_FIRST = 1 << 0,
+    PSIM_PANEL_SECOND = 1 << 1,
+    PSIM_PANEL_THIRD = 1 << 2
+};
 
 #define PSIM_PANEL_BOTH (PSIM_PANEL_FIRST | PSIM_PANEL_SECOND)
+#define PSIM_PANEL_ALL  (PSIM_PANEL_BOTH | PSIM_PANEL_THIRD)
 
 enum psim_column_flag {
     PSIM_COLUMN_HIDE_ZERO = 1 << 0,     /**< left out when every row has zero or nothing */
@@ -53,7 +58,7 @@ struct psim_column {
 struct psim_column_set {
     const struct psim_column *columns;
     int count;
-    const char *titles[2]; /**< of the two panels */
+    const char *titles[3]; /**< of the panels; NULL where there is none */
 };
 
 extern const struct psim_column_set psim_compare_columns; /* sim/report/columns.c */

@@ -3,6 +3,7 @@
 #include "sim/report/facts.h"
 #include "sim/report/format.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Assumed, figures, units, streams, extra. */
@@ -145,6 +146,18 @@ static bool build_grids(struct psim_arena *arena, const struct psim_column_set *
            psim_grid_build(arena, set, PSIM_PANEL_SECOND, rows, row_count, &section->grids[1]);
 }
 
+/* True where the energy or the cost of any row is known. */
+static bool knows_worth(const struct psim_comparison *comparison)
+{
+    for (int i = 0; i < comparison->result_count; i++) {
+        const struct psim_worth *worth = &comparison->results[i].worth;
+
+        if (isfinite(worth->energy_per_update_j) || isfinite(worth->cost_per_update_usd))
+            return true;
+    }
+    return false;
+}
+
 /* One section whose rows are the methods. */
 static bool build_comparison(const struct psim_comparison *comparison,
                              struct psim_document *document, struct psim_fact_writer *marks)
@@ -162,7 +175,10 @@ static bool build_comparison(const struct psim_comparison *comparison,
         rows[i] = (struct psim_row){comparison, &comparison->results[i], -1, "",
                                     room_mark(&comparison->results[i], -1)};
     add_footnotes(marks, rows, count);
-    return build_grids(arena, &psim_compare_columns, rows, count, &document->sections[0]);
+    return build_grids(arena, &psim_compare_columns, rows, count, &document->sections[0]) &&
+           (!knows_worth(comparison) ||
+            psim_grid_build(arena, &psim_compare_columns, PSIM_PANEL_THIRD, rows, count,
+                            &document->sections[0].grids[2]));
 }
 
 /* The figures of one method and a row for each of its stages. */

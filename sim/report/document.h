@@ -17,12 +17,12 @@ struct psim_facts {
     int count;
 };
 
-#define PSIM_SECTION_GRIDS 2
+#define PSIM_SECTION_GRIDS 3
 
 struct psim_section {
     const char *title; /**< "" for none */
     struct psim_facts facts;
-    struct psim_grid grids[PSIM_SECTION_GRIDS];
+    struct psim_grid grids[PSIM_SECTION_GRIDS]; /**< one that is not shown has no columns */
 };
 
 struct psim_document {

@@ -259,6 +259,33 @@ static void add_memory(struct psim_fact_writer *writer, const struct psim_compar
                   psim_fact_text(writer, "%s; at %s", parts, seconds(writer, peak->at_s)));
 }
 
+static void add_worth(struct psim_fact_writer *writer, const struct psim_comparison *comparison,
+                      const struct psim_worth *worth)
+{
+    const enum psim_quantity energy = PSIM_QUANTITY_ENERGY, money = PSIM_QUANTITY_MONEY;
+
+    psim_fact_add(writer, "energy",
+                  worth->energy_note[0] != '\0'
+                      ? psim_fact_text(writer, "unknown: %s", worth->energy_note)
+                      : psim_fact_text(writer, "%s per update, %s per sample; links not counted",
+                                       quantity(writer, energy, worth->energy_per_update_j),
+                                       quantity(writer, energy, worth->energy_per_sample_j)));
+    psim_fact_add(writer, "cost",
+                  worth->cost_note[0] != '\0'
+                      ? psim_fact_text(writer, "unknown: %s", worth->cost_note)
+                      : psim_fact_text(writer, "%s per update, %s per sample; prices of %s",
+                                       quantity(writer, money, worth->cost_per_update_usd),
+                                       quantity(writer, money, worth->cost_per_sample_usd),
+                                       worth->price_date));
+    if (comparison->epoch_samples > 0)
+        psim_fact_add(writer, "epoch",
+                      psim_fact_text(writer, "%" PRId64 " samples: time %s, energy %s, cost %s",
+                                     comparison->epoch_samples,
+                                     seconds(writer, worth->time_per_epoch_s),
+                                     quantity(writer, energy, worth->energy_per_epoch_j),
+                                     quantity(writer, money, worth->cost_per_epoch_usd)));
+}
+
 void psim_facts_of_method(struct psim_fact_writer *writer, const struct psim_comparison *comparison,
                           const struct psim_result *result)
 {
@@ -283,6 +310,7 @@ void psim_facts_of_method(struct psim_fact_writer *writer, const struct psim_com
         psim_fact_text(writer, "%s per micro-batch, extra %s",
                        quantity(writer, PSIM_QUANTITY_FLOP, simulation->flop_per_microbatch),
                        share(writer, simulation->flop_extra_fraction)));
+    add_worth(writer, comparison, &result->worth);
 }
 
 void psim_facts_of_origin(struct psim_fact_writer *writer, const struct psim_comparison *comparison)

@@ -106,7 +106,7 @@ bool psim_grid_build(struct psim_arena *arena, const struct psim_column_set *set
     struct psim_grid grid = {0};
     int at = 0;
 
-    grid.title = set->titles[panel == PSIM_PANEL_FIRST ? 0 : 1];
+    grid.title = set->titles[panel == PSIM_PANEL_FIRST ? 0 : panel == PSIM_PANEL_SECOND ? 1 : 2];
     grid.row_count = row_count;
     for (int i = 0; i < set->count; i++) {
         if (is_shown(&set->columns[i], panel, rows, row_count))

@@ -130,6 +130,8 @@ static json_t *scenario(struct writer *writer, const struct psim_comparison *com
     put(writer, object, "devices_per_stage",
         count(comparison->devices_per_stage > 1 ? comparison->devices_per_stage : 1));
     put(writer, object, "collective", text(comparison->collective));
+    put(writer, object, "epoch_samples",
+        comparison->epoch_samples > 0 ? count(comparison->epoch_samples) : json_null());
     put(writer, object, "precision", text(comparison->precision));
     put(writer, object, "optimizer", text(comparison->optimizer));
     put(writer, object, "partition", text(comparison->partition));
@@ -288,6 +290,20 @@ static void put_measures(struct writer *writer, json_t *object, const struct psi
         real(simulation->bytes_backward_per_microbatch));
 }
 
+static void put_worth(struct writer *writer, json_t *object, const struct psim_worth *worth)
+{
+    put(writer, object, "energy_per_update_j", real(worth->energy_per_update_j));
+    put(writer, object, "energy_per_sample_j", real(worth->energy_per_sample_j));
+    put(writer, object, "energy_per_epoch_j", real(worth->energy_per_epoch_j));
+    put(writer, object, "energy_note", text(worth->energy_note));
+    put(writer, object, "cost_per_update_usd", real(worth->cost_per_update_usd));
+    put(writer, object, "cost_per_sample_usd", real(worth->cost_per_sample_usd));
+    put(writer, object, "cost_per_epoch_usd", real(worth->cost_per_epoch_usd));
+    put(writer, object, "cost_note", text(worth->cost_note));
+    put(writer, object, "price_date", text_or_null(worth->price_date));
+    put(writer, object, "time_per_epoch_s", real(worth->time_per_epoch_s));
+}
+
 static json_t *result_object(struct writer *writer, const struct psim_result *result,
                              const char *baseline)
 {
@@ -312,6 +328,7 @@ static json_t *result_object(struct writer *writer, const struct psim_result *re
     put(writer, object, "bottleneck", text(result->bottleneck));
     put(writer, object, "note", text(result->note));
     put(writer, object, "tags", tags(writer, result));
+    put_worth(writer, object, &result->worth);
     return object;
 }
 

@@ -195,8 +195,12 @@ static void put_table(struct psim_text *out, const struct psim_document *documen
 {
     const struct psim_section *section = &document->sections[at];
     const struct psim_grid *grid = &section->grids[part];
-    const bool last = at + 1 == document->section_count && part + 1 == PSIM_SECTION_GRIDS;
+    bool last = at + 1 == document->section_count;
 
+    if (grid->column_count == 0)
+        return;
+    for (int later = part + 1; later < PSIM_SECTION_GRIDS; later++)
+        last = last && section->grids[later].column_count == 0;
     psim_text_printf(out, "\n\\begin{table}[htbp]\n\\centering\n\\caption{");
     put(out, grid->title);
     psim_text_printf(out, ": ");

@@ -120,8 +120,10 @@ enum psim_status psim_render_markdown(const struct psim_comparison *comparison, 
             psim_text_printf(out, "\n\n");
             put_facts(out, &section->facts);
         }
-        for (int j = 0; j < PSIM_SECTION_GRIDS; j++)
-            put_grid(out, &section->grids[j]);
+        for (int j = 0; j < PSIM_SECTION_GRIDS; j++) {
+            if (section->grids[j].column_count > 0)
+                put_grid(out, &section->grids[j]);
+        }
     }
     psim_text_printf(out, "\n");
     put_marks(out, &document.marks);

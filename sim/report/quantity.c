@@ -35,6 +35,10 @@ static const struct unit binary_units[] = {{"B", 1.0},
                                            {"TiB", 1099511627776.0},
                                            {NULL, 0.0}};
 
+static const struct unit joule_units[] = {{"mJ", 1e-3}, {"J", 1.0},  {"kJ", 1e3},
+                                          {"MJ", 1e6},  {"GJ", 1e9}, {NULL, 0.0}};
+static const struct unit dollar_units[] = {{"USD", 1.0}, {NULL, 0.0}};
+
 static const struct unit *units_of(enum psim_quantity quantity)
 {
     switch (quantity) {
@@ -49,6 +53,10 @@ static const struct unit *units_of(enum psim_quantity quantity)
         return decimal_units;
     case PSIM_QUANTITY_MEMORY:
         return binary_units;
+    case PSIM_QUANTITY_ENERGY:
+        return joule_units;
+    case PSIM_QUANTITY_MONEY:
+        return dollar_units;
     default:
         return plain_units;
     }

@@ -26,6 +26,8 @@ enum psim_quantity {
     PSIM_QUANTITY_TRAFFIC,        /**< bytes in powers of 1000 */
     PSIM_QUANTITY_MEMORY,         /**< bytes in powers of 1024 */
     PSIM_QUANTITY_MEMORY_DECIMAL, /**< bytes in powers of 1000 */
+    PSIM_QUANTITY_ENERGY,         /**< mJ to GJ */
+    PSIM_QUANTITY_MONEY,          /**< US dollars */
 };
 
 /** Unit and decimals that a set of numbers shares. */

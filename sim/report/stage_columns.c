@@ -73,5 +73,6 @@ static const struct psim_column columns[] = {
 };
 /* clang-format on */
 
-const struct psim_column_set psim_stage_columns = {
-    columns, (int)(sizeof columns / sizeof columns[0]), {"Stages", "Memory at each stage's peak"}};
+const struct psim_column_set psim_stage_columns = {columns,
+                                                   (int)(sizeof columns / sizeof columns[0]),
+                                                   {"Stages", "Memory at each stage's peak", NULL}};

@@ -285,7 +285,7 @@ enum psim_status psim_render_table(const struct psim_comparison *comparison, enu
             put_facts(out, &section->facts, 2);
         }
         for (int j = 0; j < PSIM_SECTION_GRIDS; j++) {
-            if (!put_grid(out, &section->grids[j]))
+            if (section->grids[j].column_count > 0 && !put_grid(out, &section->grids[j]))
                 status = psim_fail(err, PSIM_ERR_NOMEM, "report", "no memory for a table");
         }
     }

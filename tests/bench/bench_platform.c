@@ -99,7 +99,7 @@ static void measure(const char *path, const char *name, const char *network, con
     write_cluster(path, network);
     start_s = wall_s();
     if (psim_platform_read(path, &catalogue, &platform, &list) != PSIM_OK) {
-        psim_cli_diagnose(&list);
+        psim_cli_diagnose(&(struct psim_cli_values){0}, &list);
         die("the cluster cannot be read");
     }
     build_s = wall_s() - start_s;

@@ -116,6 +116,16 @@ static struct psim_result known_row(void)
         .bottleneck = "stage 1 compute",
         .note = "",
         .tag_share = {0.25, 0.5, 0.0, 0.25},
+        .worth = {.energy_per_update_j = 512.0,
+                  .energy_per_sample_j = 1.0,
+                  .energy_per_epoch_j = 1.28e6,
+                  .cost_per_update_usd = 0.00275,
+                  .cost_per_sample_usd = 5.371e-6,
+                  .cost_per_epoch_usd = 6.875,
+                  .time_per_epoch_s = 990.0,
+                  .energy_note = "",
+                  .cost_note = "",
+                  .price_date = "2026-11-09"},
     };
 }
 
@@ -153,6 +163,7 @@ static struct psim_result unknown_row(void)
     row.peak_bytes_max = -1;
     row.peak_bytes_sum = -1;
     row.bottleneck = "unknown";
+    row.worth = (struct psim_worth){NAN, NAN, NAN, NAN, NAN, NAN, NAN, "no power", "no price", ""};
     return row;
 }
 
@@ -213,6 +224,7 @@ static struct psim_comparison sample(void)
         .memory_check = "note",
         .microbatch = 64,
         .accumulation = 8,
+        .epoch_samples = 1280000,
         .placement = devices,
         .placement_count = STAGES,
         .devices = 4,

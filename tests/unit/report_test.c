@@ -201,6 +201,14 @@ static const char *const figures[] = {
     "stages.0.memory_peak_bytes",
     "stages.0.memory_peak_at_s",
     "stages.0.memory_by_category_at_peak.parameters",
+    "energy_per_update_j",
+    "energy_per_sample_j",
+    "energy_per_epoch_j",
+    "cost_per_update_usd",
+    "cost_per_sample_usd",
+    "cost_per_epoch_usd",
+    "price_date",
+    "time_per_epoch_s",
 };
 
 static void json_writes_null_for_what_is_not_known_and_misses_no_key(void **state)

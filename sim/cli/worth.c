@@ -1,0 +1,178 @@
+/*
+ * Energy and money of a row: docs/model.md, "Energy and money".
+ *
+ * A device that holds a stage draws its busy power while it computes and its idle power otherwise;
+ * the platform's other devices idle.  Links, hosts and switches are not counted.  A node is paid
+ * for as a whole as soon as one of its devices holds a stage.
+ */
+#include "sim/base/memory.h"
+#include "sim/cli/comparison.h"
+#include "sim/report/columns.h"
+
+#include <math.h>
+#include <string.h>
+
+#define SECONDS_PER_HOUR 3600.0
+
+/* A sum over parts, any of which may be unknown: the first such part is named. */
+struct sum {
+    double total;
+    const char *note; /* "": all parts are known */
+};
+
+static void add(struct sum *sum, struct psim_arena *arena, double value, const char *what,
+                const char *name)
+{
+    sum->total += value;
+    if (!isnan(value) || sum->note == NULL || sum->note[0] != '\0')
+        return;
+    sum->note = psim_arena_printf(arena, "%s %s is not known", what, name);
+}
+
+static void add_power(struct sum *sum, struct psim_arena *arena, const struct psim_device *device,
+                      double busy_fraction)
+{
+    if (busy_fraction > 0)
+        add(sum, arena, device->busy_w * busy_fraction, "the busy power of", device->name);
+    if (busy_fraction < 1)
+        add(sum, arena, device->idle_w * (1 - busy_fraction), "the idle power of", device->name);
+}
+
+/* Mean power of all devices, in watt.  `holds` is by vertex. */
+static struct sum mean_power(struct psim_arena *arena, const struct psim_scenario *scenario,
+                             const struct psim_program *program,
+                             const struct psim_simulation *simulation, const unsigned char *holds)
+{
+    const struct psim_data_parallel *parallel = &scenario->data_parallel;
+    const struct psim_platform *platform = program->platform;
+    struct sum sum = {0, ""};
+
+    for (int q = 0; q < parallel->replicas * simulation->stage_count; q++) {
+        const int stage = q % simulation->stage_count;
+        const int first = psim_study_device(scenario, program, q / simulation->stage_count, stage);
+
+        for (int k = 0; k < parallel->devices_per_stage; k++)
+            add_power(&sum, arena, psim_platform_device(platform, first + k),
+                      simulation->stages[stage].busy_fraction);
+    }
+    for (int i = 0; i < platform->device_count; i++) {
+        if (!holds[platform->devices[i]])
+            add_power(&sum, arena, psim_platform_device(platform, i), 0);
+    }
+    return sum;
+}
+
+static void add_price(struct sum *sum, struct psim_arena *arena, const struct psim_price *price,
+                      const char *name, const char **date)
+{
+    const bool given = price != NULL && price->given;
+
+    add(sum, arena, given ? price->usd_per_hour : (double)NAN, "the price of", name);
+    if (given && (*date[0] == '\0' || strcmp(price->date, *date) < 0))
+        *date = price->date;
+}
+
+/* Price of an hour of all that must be paid for, in US dollars.  A node without a price of its own
+ * costs what its devices cost.  `paid` is by node. */
+static struct sum hourly_price(struct psim_arena *arena, const struct psim_platform *platform,
+                               const unsigned char *holds, unsigned char *paid, const char **date)
+{
+    enum { UNUSED, USED, COUNTED };
+    struct sum sum = {0, ""};
+
+    for (int v = 0; v < platform->vertex_count; v++) {
+        if (holds[v] && platform->vertices[v].node >= 0)
+            paid[platform->vertices[v].node] = USED;
+    }
+    for (int v = 0; v < platform->vertex_count; v++) {
+        const struct psim_vertex *vertex = &platform->vertices[v];
+        const struct psim_price *price = NULL;
+
+        if (vertex->device_type < 0 ||
+            (vertex->node < 0 ? !holds[v] : paid[vertex->node] == UNUSED))
+            continue;
+        if (vertex->node >= 0)
+            price = psim_platform_node_price(platform, vertex->node);
+        if (price == NULL || !price->given)
+            add_price(&sum, arena, &platform->types[vertex->device_type].device.price,
+                      platform->types[vertex->device_type].device.name, date);
+        else if (paid[vertex->node] == USED)
+            add_price(&sum, arena, price, vertex->name, date);
+        if (vertex->node >= 0)
+            paid[vertex->node] = COUNTED;
+    }
+    return sum;
+}
+
+/* Marks the vertices of all devices that hold a stage, on every copy. */
+static void mark_devices(const struct psim_scenario *scenario, const struct psim_program *program,
+                         unsigned char *holds)
+{
+    const struct psim_data_parallel *parallel = &scenario->data_parallel;
+    const int stages = program->shape.stages;
+
+    for (int q = 0; q < parallel->replicas * stages; q++) {
+        const int first = psim_study_device(scenario, program, q / stages, q % stages);
+
+        for (int k = 0; k < parallel->devices_per_stage; k++)
+            holds[program->platform->devices[first + k]] = 1;
+    }
+}
+
+static int node_count(const struct psim_platform *platform)
+{
+    int most = -1;
+
+    for (int v = 0; v < platform->vertex_count; v++)
+        most = platform->vertices[v].node > most ? platform->vertices[v].node : most;
+    return most + 1;
+}
+
+static void fill(const struct psim_comparison *comparison, const struct psim_result *row,
+                 double power_w, double usd_per_hour, struct psim_worth *out)
+{
+    const struct psim_row whole = {
+        .comparison = comparison, .result = row, .stage = -1, .footnote = "", .room_mark = ""};
+    const double samples = psim_samples_per_update(&whole);
+    const double epoch = comparison->epoch_samples > 0 ? (double)comparison->epoch_samples : NAN;
+    const double update_s = row->simulation.time_per_update_s;
+
+    out->energy_per_update_j = power_w * update_s;
+    out->energy_per_sample_j = out->energy_per_update_j / samples;
+    out->energy_per_epoch_j = out->energy_per_sample_j * epoch;
+    out->cost_per_update_usd = usd_per_hour / SECONDS_PER_HOUR * update_s;
+    out->cost_per_sample_usd = out->cost_per_update_usd / samples;
+    out->cost_per_epoch_usd = out->cost_per_sample_usd * epoch;
+    out->time_per_epoch_s = epoch / row->samples_per_s;
+}
+
+enum psim_status psim_study_worth(struct psim_study *study, int method, struct psim_result *row,
+                                  struct psim_error *err)
+{
+    const struct psim_program *program = &study->programs[method];
+    const struct psim_platform *platform = program->platform;
+    struct psim_arena *arena = &study->arena;
+    unsigned char *holds = psim_alloc((size_t)platform->vertex_count, 1);
+    unsigned char *paid = psim_alloc((size_t)node_count(platform), 1);
+    const char *date = "";
+    struct sum power = {0, NULL}, price = {0, NULL};
+
+    if (holds != NULL && paid != NULL) {
+        mark_devices(study->scenario, program, holds);
+        power = mean_power(arena, study->scenario, program, &row->simulation, holds);
+        price = hourly_price(arena, platform, holds, paid, &date);
+    }
+    psim_free(holds);
+    psim_free(paid);
+    if (power.note == NULL || price.note == NULL)
+        return psim_fail(err, PSIM_ERR_NOMEM, "comparison", "out of memory");
+    if (!isfinite(row->simulation.time_per_update_s))
+        power.note = price.note = "the time of an update is not known";
+    row->worth = (struct psim_worth){
+        .energy_note = power.note,
+        .cost_note = price.note,
+        .price_date = price.note[0] == '\0' ? date : "",
+    };
+    fill(&study->comparison, row, power.total, price.total, &row->worth);
+    return PSIM_OK;
+}
