@@ -140,8 +140,8 @@ struct psim_comparison {
     int64_t microbatch, accumulation;
     int replicas, devices_per_stage; /**< copies of the pipeline; 0 is read as 1 */
     const char *collective;          /**< of their gradients; NULL: one copy */
-    int64_t epoch_samples;        /**< 0: not given */
-    const char *const *placement; /**< device names in stage order */
+    int64_t epoch_samples;           /**< 0: not given */
+    const char *const *placement;    /**< device names in stage order */
     int placement_count;
     int devices;          /**< of the platform */
     const char *baseline; /**< label */
