@@ -37,7 +37,8 @@ static char *reader_says(struct test_schema_walk *walk, const char *path, const 
     if (psim_file_check(CHANGED, &catalogue, &kind, &list) == PSIM_ERR_NOMEM)
         fail_msg("out of memory");
     for (size_t i = 0; message == NULL && i < list.count; i++) {
-        if (strcmp(list.items[i].at.file, CHANGED) == 0 && strcmp(list.items[i].path, path) == 0 &&
+        if (list.items[i].severity == PSIM_SEVERITY_ERROR &&
+            strcmp(list.items[i].at.file, CHANGED) == 0 && strcmp(list.items[i].path, path) == 0 &&
             strncmp(list.items[i].message, start, strlen(start)) == 0)
             message = strdup(list.items[i].message);
     }
