@@ -310,7 +310,8 @@ static bool read_measure(struct psim_reader *reader, const struct psim_node *nod
                          const struct psim_field *field)
 {
     const bool bytes = field->kind == PSIM_FIELD_BYTES;
-    const double maximum = bytes ? BYTES_LIMIT : field->maximum > 0.0 ? field->maximum : INFINITY;
+    const double unlimited = bytes ? BYTES_LIMIT : INFINITY;
+    const double maximum = field->maximum > 0.0 ? field->maximum : unlimited;
     double value;
 
     if (field->kind == PSIM_FIELD_REAL) {

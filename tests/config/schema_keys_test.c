@@ -6,6 +6,7 @@
  * tests/schemas holds the same schemas against an independent validator, where there is one.
  */
 #include "sim/base/units.h"
+#include "sim/collective/collective.h"
 #include "sim/method/method.h"
 #include "sim/model/network.h"
 #include "tests/support/check.h"
@@ -161,7 +162,7 @@ static char *scenario_with_method(const char *name)
     return text;
 }
 
-static void every_method_and_model_is_in_the_schema(void **state)
+static void every_method_model_and_collective_is_in_the_schema(void **state)
 {
     struct test_schemas schemas;
     struct test_schema_walk walk = {.schemas = &schemas, .read = true, .met = json_object()};
@@ -186,6 +187,13 @@ static void every_method_and_model_is_in_the_schema(void **state)
     for (count = 0; psim_network_catalogue[count].name != NULL; count++) {
         if (!test_schema_lists(names, psim_network_catalogue[count].name))
             fail_msg("the schema has no model \"%s\"", psim_network_catalogue[count].name);
+    }
+    assert_int_equal(json_array_size(names), count);
+    names = test_json_at(test_schemas_find(&schemas, "common", strlen("common")),
+                         "/$defs/collective/enum");
+    for (count = 0; psim_collective_table[count] != NULL; count++) {
+        if (!test_schema_lists(names, psim_collective_table[count]->name))
+            fail_msg("the schema has no collective \"%s\"", psim_collective_table[count]->name);
     }
     assert_int_equal(json_array_size(names), count);
     json_decref(walk.met);
@@ -222,6 +230,7 @@ static void every_unit_is_in_the_patterns(void **state)
         {"positive_size", PSIM_DIMENSION_BYTES},
         {"bandwidth", PSIM_DIMENSION_BYTES_PER_S},
         {"time", PSIM_DIMENSION_SECONDS},
+        {"positive_time", PSIM_DIMENSION_SECONDS},
         {"computing_rate", PSIM_DIMENSION_FLOP_PER_S},
         {"power", PSIM_DIMENSION_WATT},
         {"hourly_price", PSIM_DIMENSION_USD_PER_HOUR},
@@ -260,7 +269,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_key_word_and_range_is_the_readers),
         cmocka_unit_test(a_wrong_schema_is_found_out),
-        cmocka_unit_test(every_method_and_model_is_in_the_schema),
+        cmocka_unit_test(every_method_model_and_collective_is_in_the_schema),
         cmocka_unit_test(every_unit_is_in_the_patterns),
     };
 
