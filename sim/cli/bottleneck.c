@@ -106,12 +106,13 @@ static const char *name_waiting(struct psim_arena *arena, const struct psim_prog
     const double exposed = simulation->exposed_communication_fraction;
     const double mean = mean_demand(simulation);
 
-    if (link->share >= stage->share)
-        return psim_arena_printf(arena, "transfers over link %s (in use %.0f %%)",
-                                 program->platform->links[link->index].name, 100 * link->share);
-    if (exposed >= 0.5 * simulation->bubble_fraction && exposed > 0)
+    if (exposed >= 0.5 * simulation->bubble_fraction && exposed > 0) {
+        if (link->share >= stage->share)
+            return psim_arena_printf(arena, "transfers over link %s (in use %.0f %%)",
+                                     program->platform->links[link->index].name, 100 * link->share);
         return psim_arena_printf(arena, "transfers (devices wait %.0f %% for messages)",
                                  100 * exposed);
+    }
     if (one_at_a_time(simulation) && simulation->stage_count > 1)
         return "one stage works at a time";
     if (program->method->flushes)

@@ -295,6 +295,16 @@ static bool add_worth_notes(struct psim_study *study, const char **lines)
     return ok;
 }
 
+/* Every row's copies share no link, so that one stands for all. */
+static bool folded(const struct psim_study *study)
+{
+    for (int i = 0; i < study->comparison.result_count; i++) {
+        if (study->programs[i].lanes != 1)
+            return false;
+    }
+    return true;
+}
+
 static bool fill_notes(struct psim_study *study)
 {
     struct psim_comparison *c = &study->comparison;
@@ -314,7 +324,7 @@ static bool fill_notes(struct psim_study *study)
                                         parallel->replicas, parallel->devices_per_stage,
                                         parallel->devices_per_stage == 1 ? "" : "s",
                                         parallel->collective,
-                                        parallel->fold ? "; copies are folded into one" : ""));
+                                        folded(study) ? "; copies are folded into one" : ""));
     if (ok && c->devices > used)
         ok = add_line(&study->arena, lines, &c->note_count,
                       psim_arena_printf(&study->arena, "%d of %d devices hold%s a stage, %d idle",

@@ -27,8 +27,7 @@ struct psim_hop {
 /** Data parallelism: copies of the pipeline whose gradients are summed before each update. */
 struct psim_replication {
     int replicas; /**< R >= 1 */
-    bool folded;  /**< simulate one copy, and of the others only what touches it: exact where
-                       all copies are alike */
+    bool folded;  /**< simulate one copy for all where they share no link and are alike */
     const struct psim_collective *collective; /**< of the gradients' all-reduce */
     const int *devices;                       /**< [R][stages], platform devices */
 };

@@ -1,6 +1,6 @@
 /*
  * Data parallelism: copies of a pipeline whose gradients are summed before each update.  By hand,
- * and one copy with what touches it (folded) against all copies simulated (64 devices).
+ * and one copy that stands for all (folded) against all copies simulated.
  */
 #include "sim/config/scenario.h"
 #include "tests/support/check.h"
@@ -127,35 +127,51 @@ static void one_copy_is_the_plain_pipeline(void **state)
     test_pipeline_release(&pipeline);
 }
 
-/* 8 stages x 8 copies on 64 devices: along the nodes and across them, all methods, both engines. */
-static void folded_copies_take_as_long_as_all_of_them(void **state)
+static void folded_equals_all(const char *platform, int stages, int replicas, bool foldable)
 {
-    (void)state;
     for (size_t m = 0; psim_method_table[m] != NULL; m++) {
         for (int order = STAGES_FIRST; order <= REPLICAS_FIRST; order++) {
             const struct psim_method *method = psim_method_table[m];
             const struct psim_shape shape = test_shape(method, 4);
             struct test_pipeline pipeline;
 
-            make_pipeline(&pipeline, "64x-a100", 8, 200000000);
+            make_pipeline(&pipeline, platform, stages, 200000000);
             for (int e = 0; e < 2; e++) {
-                struct psim_simulation folded =
-                    run_copies(&pipeline, method, &shape, 8, (enum order)order, true, engines[e]);
-                struct psim_simulation all =
-                    run_copies(&pipeline, method, &shape, 8, (enum order)order, false, engines[e]);
+                struct psim_simulation folded = run_copies(&pipeline, method, &shape, replicas,
+                                                           (enum order)order, true, engines[e]);
+                struct psim_simulation all = run_copies(&pipeline, method, &shape, replicas,
+                                                        (enum order)order, false, engines[e]);
 
                 check_near(folded.time_per_update_s, all.time_per_update_s, 1e-9);
-                for (int j = 0; j < 8; j++) {
+                for (int j = 0; j < stages; j++) {
                     check_near(folded.stages[j].busy_fraction, all.stages[j].busy_fraction, 1e-9);
                     assert_int_equal(folded.stages[j].memory.bytes, all.stages[j].memory.bytes);
                 }
-                assert_true(all.operations > 4 * folded.operations);
+                if (foldable)
+                    assert_true(all.operations >= replicas / 2 * folded.operations);
+                else
+                    assert_true(all.operations == folded.operations);
                 psim_simulation_release(&folded);
                 psim_simulation_release(&all);
             }
             test_pipeline_release(&pipeline);
         }
     }
+}
+
+/* Along the nodes and across them, and over the ports that the all-reduce uses too. */
+static void folded_copies_take_as_long_as_all_of_them(void **state)
+{
+    (void)state;
+    folded_equals_all("64x-a100", 8, 8, true);
+    folded_equals_all("8x-a100-nvswitch", 2, 4, true);
+}
+
+/* Eight devices of a node share a NIC: the copies' messages wait for each other. */
+static void copies_that_share_a_link_are_not_folded(void **state)
+{
+    (void)state;
+    folded_equals_all("4x8-a100-opa100", 4, 8, false);
 }
 
 static bool never_applies(enum psim_collective_kind kind, const struct psim_group *group)
@@ -199,6 +215,7 @@ int main(void)
         cmocka_unit_test(an_all_reduce_comes_between_backward_and_update),
         cmocka_unit_test(one_copy_is_the_plain_pipeline),
         cmocka_unit_test(folded_copies_take_as_long_as_all_of_them),
+        cmocka_unit_test(copies_that_share_a_link_are_not_folded),
         cmocka_unit_test(an_algorithm_that_cannot_is_refused),
     };
 
