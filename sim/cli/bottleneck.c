@@ -32,9 +32,8 @@ static void load_route(const struct psim_platform *platform, const struct psim_r
     for (int i = 0; i < route->hop_count; i++) {
         const struct psim_route_hop *hop = &route->hops[i];
         const struct psim_link *link = &platform->links[hop->link];
-        const int direction = link->sharing == PSIM_DUPLEX && hop->forward ? 1 : 0;
 
-        seconds[2 * hop->link + direction] += bytes / link->bandwidth_bytes_per_s;
+        seconds[psim_platform_direction(platform, hop)] += bytes / link->bandwidth_bytes_per_s;
     }
 }
 

@@ -228,6 +228,11 @@ static void exact(char out[PSIM_NUMBER_BYTES], double value, const char *unknown
         snprintf(out, PSIM_NUMBER_BYTES, "%s", unknown);
 }
 
+static void rounded(char out[PSIM_NUMBER_BYTES], double value)
+{
+    snprintf(out, PSIM_NUMBER_BYTES, isfinite(value) ? "%.2f" : "-", value);
+}
+
 static void add_line(struct psim_text *text, const struct request *r, const struct line *line,
                      enum psim_format format, bool first)
 {
@@ -237,9 +242,12 @@ static void add_line(struct psim_text *text, const struct request *r, const stru
     char shown[5][PSIM_NUMBER_BYTES];
 
     if (format == PSIM_FORMAT_TABLE) {
-        psim_text_printf(text, "%16.0f%14.2f%12.2f%12.2f%16.2f  %s\n", values[0], 1e6 * values[1],
-                         values[2] / 1e9, values[3] / 1e9, 1e6 * values[4],
-                         psim_tag_names[line->tag]);
+        rounded(shown[1], 1e6 * values[1]);
+        rounded(shown[2], values[2] / 1e9);
+        rounded(shown[3], values[3] / 1e9);
+        rounded(shown[4], 1e6 * values[4]);
+        psim_text_printf(text, "%16.0f%14s%12s%12s%16s  %s\n", values[0], shown[1], shown[2],
+                         shown[3], shown[4], psim_tag_names[line->tag]);
         return;
     }
     for (int i = 0; i < 5; i++)

@@ -96,6 +96,16 @@ enum psim_status psim_platform_switch_route(const struct psim_platform *platform
                                             struct psim_error *err) PSIM_CHECKED;
 void psim_route_release(struct psim_route *route);
 
+/** What messages compete for, a link or one direction of a duplex link, as a number in
+ *  [0, 2 * link_count): 2 * link, + 1 for the forward direction of a duplex link. */
+static inline int psim_platform_direction(const struct psim_platform *platform,
+                                          const struct psim_route_hop *hop)
+{
+    const bool split = platform->links[hop->link].sharing == PSIM_DUPLEX;
+
+    return 2 * hop->link + (split && hop->forward ? 1 : 0);
+}
+
 /** Device of the i-th entry of platform->devices. */
 const struct psim_device *psim_platform_device(const struct psim_platform *platform, int index);
 const char *psim_platform_device_name(const struct psim_platform *platform, int index);

@@ -23,14 +23,6 @@ struct comparison {
     int stamps;
 };
 
-/* What messages compete for: a link, or one direction of it. */
-static int direction_of(const struct comparison *c, const struct psim_route_hop *hop)
-{
-    const bool split = c->platform->links[hop->link].sharing == PSIM_DUPLEX;
-
-    return 2 * hop->link + (split && hop->forward ? 1 : 0);
-}
-
 static void collect_uses(const struct psim_program *all, struct comparison *c)
 {
     const int stages = all->shape.stages;
@@ -82,8 +74,9 @@ static bool join_hop(struct comparison *c, int replicas, int use, int hop)
 
     for (int r = 0; r < replicas; r++) {
         const struct psim_route_hop *other = &c->uses[c->first[r] + use].route->hops[hop];
-        const int direction = direction_of(c, other);
-        const int a = find_orbit(c, direction_of(c, first)), b = find_orbit(c, direction);
+        const int direction = psim_platform_direction(c->platform, other);
+        const int a = find_orbit(c, psim_platform_direction(c->platform, first)),
+                  b = find_orbit(c, direction);
 
         if (c->seen[direction] == stamp ||
             !links_are_equal(&c->platform->links[first->link], &c->platform->links[other->link]))
@@ -151,7 +144,7 @@ static bool copies_are_alike(const struct psim_program *all, struct comparison *
     }
     for (int u = 0; u < count; u++) {
         for (int h = 0; h < c->uses[u].route->hop_count; h++) {
-            const int direction = direction_of(c, &c->uses[u].route->hops[h]);
+            const int direction = psim_platform_direction(c->platform, &c->uses[u].route->hops[h]);
 
             if (c->size[find_orbit(c, direction)] != all->replicas)
                 return false;
@@ -167,7 +160,7 @@ static void choose_images(struct comparison *c, int directions, int *image)
         c->seen[d] = -1;
     for (int u = 0; u < c->first[1]; u++) {
         for (int h = 0; h < c->uses[u].route->hop_count; h++) {
-            const int direction = direction_of(c, &c->uses[u].route->hops[h]);
+            const int direction = psim_platform_direction(c->platform, &c->uses[u].route->hops[h]);
             int *chosen = &c->seen[find_orbit(c, direction)];
 
             if (*chosen < 0)
@@ -238,10 +231,11 @@ void psim_route_fold(const struct psim_platform *platform, const int *image,
 {
     for (int h = 0; h < route->hop_count; h++) {
         struct psim_route_hop *hop = &route->hops[h];
+        const int direction = image[psim_platform_direction(platform, hop)];
         const bool split = platform->links[hop->link].sharing == PSIM_DUPLEX;
-        const int direction = image[2 * hop->link + (split && hop->forward ? 1 : 0)];
 
-        *hop = (struct psim_route_hop){.link = direction / 2,
-                                       .forward = split ? direction % 2 == 1 : hop->forward};
+        hop->link = direction / 2;
+        if (split)
+            hop->forward = direction % 2 == 1;
     }
 }

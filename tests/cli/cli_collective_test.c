@@ -2,6 +2,7 @@
 #include "tests/support/check.h"
 #include "tests/support/json_values.h"
 #include "tests/support/program.h"
+#include <string.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,6 +45,19 @@ static void json_is_well_formed(void **state)
     json = test_json_parse(output.out);
     assert_int_equal(json_array_size(json_object_get(json, "sizes")), 11);
     json_decref(json);
+    test_output_free(&output);
+}
+
+static void one_rank_has_no_bandwidth(void **state)
+{
+    struct test_output output =
+        test_petrasim("collective", "8x-a100-nvswitch", "--ranks", "1", "--bytes", "1KiB:1MiB");
+
+    (void)state;
+    check_code(&output, 0);
+    assert_null(strstr(output.out, "inf"));
+    assert_null(strstr(output.out, "nan"));
+    check_contains(output.out, " - ");
     test_output_free(&output);
 }
 
@@ -92,6 +106,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_figure_has_its_tag),
         cmocka_unit_test(json_is_well_formed),
+        cmocka_unit_test(one_rank_has_no_bandwidth),
         cmocka_unit_test(what_cannot_be_is_named),
         cmocka_unit_test(the_committed_report_is_what_comes_out),
     };
