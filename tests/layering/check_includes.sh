@@ -32,7 +32,8 @@ BEGIN {
     uses["engine"] = uses["report"] = uses["program"] " program"
     uses["config"] = "base model platform method collective"
     uses["import"] = "base model platform"
-    uses["cli"] = uses["program"] " program engine config import report"
+    uses["plan"] = uses["program"] " program engine config report"
+    uses["cli"] = uses["program"] " program engine config import report plan kernels"
     uses["kernels"] = "base"
 
     only["jansson.h"] = "^sim/(config|report)/"
@@ -57,7 +58,7 @@ function folder_of(path, parts) {
 }
 
 function check_ours(name, target) {
-    if (name !~ /^(sim|kernels)\/.*\// || name ~ /[.][.]/) {
+    if (name !~ /^(sim\/.*\/|kernels\/)/ || name ~ /[.][.]/) {
         complain("write \"" name "\" as a path from the root of the project")
         return
     }
