@@ -105,7 +105,6 @@ static void send(struct psim_executor *x, int stage, int direction, int64_t micr
     x->transfers[index] = (struct psim_transfer){
         .hop = hop, .direction = direction, .microbatch = microbatch, .start_s = now};
     x->in_flight++;
-    x->stage[stage].total.sent[direction]++;
     psim_account_receive(&x->account, to, direction, now);
     watch_exposure(x, to, now);
     x->clock->transfer(x->clock->self, hop, direction, psim_token(PSIM_TOKEN_TRANSFER, 0, index));
@@ -287,17 +286,17 @@ static void watch_first_stage(struct psim_executor *x, double now)
     }
 }
 
-static void count_action(struct psim_executor *x, int stage, unsigned passes)
+/* Notes an action with its micro-batch, to be counted when that is complete. */
+static void note_action(struct psim_executor *x, int stage, const struct psim_action *action)
 {
-    struct psim_stage_state *s = &x->stage[stage];
+    struct psim_entry *held;
 
-    if (passes & PSIM_UPDATE)
+    if (action->passes & PSIM_UPDATE)
         return;
     x->operations++;
-    s->total.units += psim_passes_units(passes);
-    s->total.flop += psim_program_flop(x->program, stage, passes);
-    if (!(passes & PSIM_FORWARD))
-        s->total.backward_work_s += x->durations[stage][passes];
+    held = psim_tagring_find(&x->stage[stage].held, action->microbatch);
+    PSIM_ASSERT(held != NULL && held->action_count < PSIM_ENTRY_ACTIONS);
+    held->actions[held->action_count++] = (uint8_t)action->passes;
 }
 
 static void complete_action(struct psim_executor *x, int stage, int slot, double now)
@@ -310,7 +309,7 @@ static void complete_action(struct psim_executor *x, int stage, int slot, double
     if (x->observer.action != NULL && stage < x->stages)
         x->observer.action(x->observer.user, stage, slot, &action, s->started_s[slot], now);
     psim_account_end(&x->account, stage, &action, now);
-    count_action(x, stage, action.passes);
+    note_action(x, stage, &action);
     if (!x->program->method->flushes && stage < x->stages &&
         (action.passes & (PSIM_FORWARD | PSIM_BACKWARD)))
         psim_monitor_end(&x->monitor, stage, (action.passes & PSIM_BACKWARD) != 0,

@@ -30,6 +30,25 @@ void psim_executor_hold(struct psim_executor *x, int stage, int64_t microbatch)
     }
 }
 
+/* Adds a complete micro-batch's work and messages to what the stage has done. */
+static void count_work(struct psim_executor *x, int stage, const struct psim_entry *tag)
+{
+    struct psim_counters *total = &x->stage[stage].total;
+    const int place = psim_program_stage(x->program, stage);
+
+    for (int i = 0; i < tag->action_count; i++) {
+        const unsigned passes = tag->actions[i];
+
+        total->units += psim_passes_units(passes);
+        total->flop += psim_program_flop(x->program, stage, passes);
+        if (!(passes & PSIM_FORWARD))
+            total->backward_work_s += x->durations[stage][passes];
+        total->sent[0] += (passes & PSIM_FORWARD) && place + 1 < x->stages ? 1 : 0;
+        total->sent[1] += (passes & PSIM_BACKWARD) && place > 0 ? 1 : 0;
+    }
+    total->backwards++;
+}
+
 /* A backward has ended: its micro-batch no longer needs the parameters that its forward read. */
 void psim_executor_let_go(struct psim_executor *x, int stage, int64_t microbatch, double now)
 {
@@ -56,8 +75,8 @@ void psim_executor_let_go(struct psim_executor *x, int stage, int64_t microbatch
             psim_tagring_remove(&s->versions, version);
         }
     }
+    count_work(x, stage, tag);
     psim_tagring_remove(&s->held, tag);
-    s->total.backwards++;
 }
 
 /* What a step takes at least: on a device of its own, with every message there. */

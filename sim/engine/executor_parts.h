@@ -33,7 +33,9 @@ static inline enum psim_token_kind psim_token_kind(uint64_t token)
     return (enum psim_token_kind)(token >> 62);
 }
 
-/* What a stage has done since the start; the window is the difference of two of these. */
+/* What a stage has done since the start; the window is the difference of two of these.  Work is
+ * that of micro-batches whose backward has ended, all of it: what a window cuts through would count
+ * in part, and a figure per micro-batch would depend on where the window lies. */
 struct psim_counters {
     double busy_s, exposed_s, demand_s, backward_work_s, units, flop;
     int64_t backwards, sent[2]; /* sent: messages to the next and to the previous stage */

@@ -16,11 +16,35 @@ struct psim_counters psim_executor_counters(const struct psim_executor *x, int s
     return counters;
 }
 
-/* Sums over stages of what happened in the window. */
+/* Sums over stages: of what happened in the window, and of what a micro-batch takes. */
 struct window {
-    double seconds, microbatches;
-    double busy_s, exposed_s, units, flop, base_flop, bytes[2], streams[2];
+    double seconds, microbatches; /* NaN where a failure ended the run */
+    double busy_s, exposed_s;
+    double units, flop, base_flop, bytes[2], streams[2];
 };
+
+/* Adds what one micro-batch takes at a stage: the mean of those that it completed in the window,
+ * which need not be as many on all stages. */
+static void measure_work(const struct psim_executor *x, int stage, struct window *w,
+                         const struct psim_counters *now, const struct psim_counters *then)
+{
+    const double microbatches =
+        x->failure >= 0 ? (double)NAN : (double)(now->backwards - then->backwards);
+
+    w->units += (now->units - then->units) / microbatches;
+    w->flop += (now->flop - then->flop) / microbatches;
+    w->base_flop += psim_program_flop(x->program, stage, PSIM_FORWARD | PSIM_BACKWARD);
+    for (int direction = 0; direction < 2; direction++) {
+        const int hop = direction == 0 ? stage : stage - 1;
+        const struct psim_hop *way = &x->program->hops[hop < 0 ? 0 : hop];
+
+        if (hop < 0 || hop + 1 >= x->stages)
+            continue;
+        w->bytes[direction] += (double)(now->sent[direction] - then->sent[direction]) /
+                               microbatches * (double)way->bytes[direction];
+        w->streams[direction] += (double)way->bytes[0] / x->program->shape.streams;
+    }
+}
 
 static void measure_stage(struct psim_executor *x, int stage, struct window *w,
                           struct psim_stage_result *out)
@@ -47,19 +71,7 @@ static void measure_stage(struct psim_executor *x, int stage, struct window *w,
     };
     w->busy_s += busy_s;
     w->exposed_s += exposed_s;
-    w->units += now.units - then->units;
-    w->flop += now.flop - then->flop;
-    w->base_flop +=
-        microbatches * psim_program_flop(x->program, stage, PSIM_FORWARD | PSIM_BACKWARD);
-    for (int direction = 0; direction < 2; direction++) {
-        const int hop = direction == 0 ? stage : stage - 1;
-
-        if (hop < 0 || hop + 1 >= x->stages)
-            continue;
-        w->bytes[direction] += (double)(now.sent[direction] - then->sent[direction]) *
-                               (double)x->program->hops[hop].bytes[direction];
-        w->streams[direction] += (double)x->program->hops[hop].bytes[0] / x->program->shape.streams;
-    }
+    measure_work(x, stage, w, &now, then);
     psim_account_finish(&x->account, stage, x->end_s, s->carried_max, 1 + s->stashed_max,
                         &out->memory);
 }
@@ -69,9 +81,7 @@ static void measure_stage(struct psim_executor *x, int stage, struct window *w,
 static double extra_work(const struct psim_executor *x, const struct window *w)
 {
     if (x->program->workload->given)
-        return w->units /
-                   (psim_passes_units(PSIM_FORWARD | PSIM_BACKWARD) * x->stages * w->microbatches) -
-               1;
+        return w->units / (psim_passes_units(PSIM_FORWARD | PSIM_BACKWARD) * x->stages) - 1;
     return w->flop / w->base_flop - 1;
 }
 
@@ -125,13 +135,13 @@ enum psim_status psim_executor_result(struct psim_executor *x, struct psim_simul
         .utilisation_mean = w.busy_s / all,
         .bubble_fraction = 1 - w.busy_s / all,
         .exposed_communication_fraction = w.exposed_s / all,
-        .flop_per_microbatch = w.flop / w.microbatches,
+        .flop_per_microbatch = w.flop,
         .flop_extra_fraction = extra_work(x, &w),
-        .flop_units = w.units / w.microbatches,
-        .bytes_forward_per_microbatch = w.bytes[0] / w.microbatches,
-        .bytes_backward_per_microbatch = w.bytes[1] / w.microbatches,
-        .communication_forward = w.streams[0] > 0 ? w.bytes[0] / w.microbatches / w.streams[0] : 0,
-        .communication_backward = w.streams[1] > 0 ? w.bytes[1] / w.microbatches / w.streams[1] : 0,
+        .flop_units = w.units,
+        .bytes_forward_per_microbatch = w.bytes[0],
+        .bytes_backward_per_microbatch = w.bytes[1],
+        .communication_forward = w.streams[0] > 0 ? w.bytes[0] / w.streams[0] : 0,
+        .communication_backward = w.streams[1] > 0 ? w.bytes[1] / w.streams[1] : 0,
         .operations = x->operations,
         .stage_count = x->stages,
         .stages = stages,

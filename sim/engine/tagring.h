@@ -14,12 +14,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define PSIM_ENTRY_ACTIONS                                                                         \
+    6 /* of one micro-batch at one stage: forward, recompute, backward, ... */
+
 struct psim_entry {
     int64_t microbatch; /**< -1: the slot is free */
     int64_t version;    /**< parameters that the forward read */
     int64_t backwards;  /**< backwards that the stage had ended when the forward's step began */
-    double since_s;     /**< message: start of the transfer */
     bool arrived;       /**< message: it is there; held micro-batch: its forward has ended */
+    /* Held micro-batch: the passes of each of its actions that has ended. */
+    uint8_t action_count, actions[PSIM_ENTRY_ACTIONS];
 };
 
 struct psim_tagring {

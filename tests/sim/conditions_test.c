@@ -200,6 +200,45 @@ static void many_updates_of_a_flushed_step_take_as_many_times_as_long(void **sta
     test_pipeline_release(&pipeline);
 }
 
+/*
+ * Seven updates from a cold start end with the pipeline full: stages further on have begun, and
+ * sent, more micro-batches than the first one has completed.  What one micro-batch takes is as by
+ * hand all the same: every stage but the last sends 8 bytes on and gets them back, every stage
+ * works 1 + 2 units, and with petra every stage but the last rebuilds for 1 more and sends the
+ * activation along.
+ */
+static void work_of_a_micro_batch_is_whole_where_the_run_cuts_through_it(void **state)
+{
+    static const struct {
+        const char *method;
+        double units, extra, backward_bytes;
+    } cases[] = {
+        {"pipedream", 12, 0, 24}, {"delayed_gradients", 12, 0, 24}, {"petra", 15, 3.0 / 12, 48}};
+    const struct psim_conditions conditions = {.jitter = 0.3, .updates = 7, .seed = 4};
+    struct test_stage stages[4];
+
+    (void)state;
+    for (int j = 0; j < 4; j++)
+        stages[j] = (struct test_stage){1, 1, 2, 0, 8, true};
+    for (size_t i = 0; i < 2 * sizeof cases / sizeof cases[0]; i++) {
+        const struct psim_method *method = psim_method_find(cases[i / 2].method);
+        const struct psim_shape shape = test_shape(method, 2);
+        struct test_pipeline pipeline;
+        struct psim_simulation got;
+
+        test_pipeline_init(&pipeline, stages, 4, 1e9, 0, 0);
+        pipeline.conditions = &conditions;
+        got = test_run(&pipeline, method, &shape, engines[i % 2]);
+        check_near(got.flop_units, cases[i / 2].units, 1e-12);
+        check_near(got.flop_extra_fraction, cases[i / 2].extra, 1e-12);
+        check_near(got.bytes_forward_per_microbatch, 24, 1e-12);
+        check_near(got.bytes_backward_per_microbatch, cases[i / 2].backward_bytes, 1e-12);
+        check_near(got.stages[1].backward_s, i / 2 == 2 ? 3 : 2, 1e-12);
+        psim_simulation_release(&got);
+        test_pipeline_release(&pipeline);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -210,6 +249,7 @@ int main(void)
         cmocka_unit_test(jitter_has_mean_one_and_the_given_spread),
         cmocka_unit_test(a_failure_ends_the_run_and_says_what_is_lost),
         cmocka_unit_test(many_updates_of_a_flushed_step_take_as_many_times_as_long),
+        cmocka_unit_test(work_of_a_micro_batch_is_whole_where_the_run_cuts_through_it),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
