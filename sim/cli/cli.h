@@ -59,6 +59,7 @@ extern const struct psim_command psim_commands[];
 
 #define PSIM_OPTION_MAP(X)                                                                         \
     X(FORMAT)                                                                                      \
+    X(SERIES_FORMAT)                                                                               \
     X(OUT)                                                                                         \
     X(CATALOGUE)                                                                                   \
     X(ENGINE)                                                                                      \

@@ -27,20 +27,31 @@ struct line {
     enum psim_tag tag;
 };
 
+static enum psim_status read_size(const char *text, double *bytes, struct psim_error *err)
+{
+    struct psim_error fault = PSIM_ERROR_INIT;
+    const char *nearest;
+
+    if (psim_quantity_parse(text, PSIM_DIMENSION_BYTES, bytes, &nearest, &fault) == PSIM_OK)
+        return PSIM_OK;
+    return psim_fail(err, fault.status, "--bytes", "%s%s%s%s", fault.message,
+                     nearest == NULL ? "" : " (did you mean \"", nearest == NULL ? "" : nearest,
+                     nearest == NULL ? "" : "\"?)");
+}
+
 static enum psim_status read_sizes(const char *text, double *first, double *last,
                                    struct psim_error *err)
 {
-    const char *colon = strchr(text, ':'), *nearest;
+    const char *colon = strchr(text, ':');
     char head[64];
     enum psim_status status;
 
     if (colon != NULL && (size_t)(colon - text) >= sizeof head)
         return psim_fail(err, PSIM_ERR_SCHEMA, "--bytes", "'%s' is no size", text);
     snprintf(head, sizeof head, "%.*s", colon == NULL ? 63 : (int)(colon - text), text);
-    status = psim_quantity_parse(head, PSIM_DIMENSION_BYTES, first, &nearest, err);
+    status = read_size(head, first, err);
     if (status == PSIM_OK)
-        status = psim_quantity_parse(colon == NULL ? text : colon + 1, PSIM_DIMENSION_BYTES, last,
-                                     &nearest, err);
+        status = read_size(colon == NULL ? text : colon + 1, last, err);
     if (status == PSIM_OK && !(*first >= 1 && *last >= *first && *last <= 1e18))
         return psim_fail(err, PSIM_ERR_RANGE, "--bytes", "sizes must rise from 1 B to 1 EB");
     return status;
@@ -55,29 +66,38 @@ static int nodes_of(const struct psim_group *group)
     return nodes;
 }
 
-static enum psim_status choose_algorithm(struct request *r, const char *name,
-                                         const struct psim_protocol *protocol,
-                                         struct psim_error *err)
+static enum psim_status find_algorithm(const char *name, const struct psim_collective **out,
+                                       struct psim_error *err)
 {
     const char *names[64];
     const char *near;
     size_t count = 0;
 
+    *out = psim_collective_find(name);
+    if (*out != NULL)
+        return PSIM_OK;
+    for (; psim_collective_table[count] != NULL && count < 64; count++)
+        names[count] = psim_collective_table[count]->name;
+    near = psim_nearest_name(name, names, count);
+    return psim_fail(err, PSIM_ERR_NOTFOUND, "--algorithm", "there is no algorithm \"%s\"%s%s",
+                     name, near == NULL ? "" : "; nearest: ", near == NULL ? "" : near);
+}
+
+/* The algorithm that was asked for, else the measured one, else a ring. */
+static enum psim_status choose_algorithm(struct request *r, const struct psim_protocol *protocol,
+                                         struct psim_error *err)
+{
     r->curve = psim_protocol_curve(protocol, r->kind, nodes_of(&r->group), r->group.ranks);
-    if (name == NULL)
-        name = r->curve == NULL ? "ring" : r->curve->algorithm->name;
-    r->algorithm = psim_collective_find(name);
-    if (r->algorithm == NULL) {
-        for (; psim_collective_table[count] != NULL && count < 64; count++)
-            names[count] = psim_collective_table[count]->name;
-        near = psim_nearest_name(name, names, count);
-        return psim_fail(err, PSIM_ERR_NOTFOUND, "--algorithm", "there is no algorithm \"%s\"%s%s",
-                         name, near == NULL ? "" : "; nearest: ", near == NULL ? "" : near);
-    }
-    r->group.in_switch = strcmp(name, "nvls") == 0;
+    if (r->algorithm == NULL)
+        r->algorithm = r->curve == NULL ? psim_collective_find("ring") : r->curve->algorithm;
+    r->group.in_switch = strcmp(r->algorithm->name, "nvls") == 0;
     if (r->curve != NULL && r->curve->algorithm != r->algorithm)
         r->curve = NULL;
-    return PSIM_OK;
+    if (r->algorithm->applies(r->kind, &r->group))
+        return PSIM_OK;
+    return psim_fail(err, PSIM_ERR_UNSUPPORTED, "--algorithm",
+                     "%s does not run %s on this group of %d", r->algorithm->name,
+                     psim_collective_kind_names[r->kind], r->group.ranks);
 }
 
 static enum psim_status find_slowest_hop(struct request *r, struct psim_error *err)
@@ -112,36 +132,67 @@ static enum psim_status make_group(struct request *r, int64_t ranks, struct psim
     return psim_collective_group(&r->platform, r->devices, (int)ranks, false, &r->group, err);
 }
 
-static enum psim_status request_read(struct request *r, const struct psim_cli_values *values,
-                                     const char *name, struct psim_diagnostics *list)
+/* What the options say without a platform. */
+static enum psim_status read_options(struct request *r, const struct psim_cli_values *values,
+                                     struct psim_error *err)
 {
-    const struct psim_catalogue catalogue = psim_cli_catalogue(values);
-    struct psim_protocol protocol = {.name = NULL};
-    struct psim_text path = PSIM_TEXT_INIT;
-    struct psim_error err = PSIM_ERROR_INIT;
-    enum psim_status status = psim_find_platform_file(&catalogue, name, &path, list);
+    enum psim_status status;
 
     r->kind = (enum psim_collective_kind)values->collective_kind;
     r->engine = psim_engine_find(values->engine == NULL ? "simgrid" : values->engine);
+    status = read_sizes(values->bytes == NULL ? "1MiB:16GiB" : values->bytes, &r->first_bytes,
+                        &r->last_bytes, err);
+    if (status == PSIM_OK && values->algorithm != NULL)
+        status = find_algorithm(values->algorithm, &r->algorithm, err);
+    return status;
+}
+
+static enum psim_status read_files(struct request *r, const struct psim_cli_values *values,
+                                   const char *name, struct psim_protocol *protocol,
+                                   struct psim_diagnostics *list)
+{
+    const struct psim_catalogue catalogue = psim_cli_catalogue(values);
+    struct psim_text path = PSIM_TEXT_INIT;
+    enum psim_status status = psim_find_platform_file(&catalogue, name, &path, list);
+
     if (status == PSIM_OK)
         status = psim_platform_read(path.data, &catalogue, &r->platform, list);
     if (status == PSIM_OK)
-        status = psim_catalogue_find_collectives(&catalogue, r->platform.name, &r->arena, &protocol,
+        status = psim_catalogue_find_collectives(&catalogue, r->platform.name, &r->arena, protocol,
                                                  list);
     psim_text_release(&path);
-    if (status != PSIM_OK)
-        return status;
-    status = read_sizes(values->bytes == NULL ? "1MiB:16GiB" : values->bytes, &r->first_bytes,
-                        &r->last_bytes, &err);
-    if (status == PSIM_OK)
-        status = make_group(r, values->ranks, &err);
-    if (status == PSIM_OK)
-        status = choose_algorithm(r, values->algorithm, &protocol, &err);
-    if (status == PSIM_OK)
-        status = find_slowest_hop(r, &err);
-    if (status != PSIM_OK)
-        psim_listing_fault(list, &err);
     return status;
+}
+
+/* Exit code of an option's value that this platform cannot do. */
+static enum psim_exit option_exit(enum psim_status status)
+{
+    return status == PSIM_OK || status == PSIM_ERR_NOMEM ? psim_cli_exit(status, true)
+                                                         : PSIM_EXIT_USAGE;
+}
+
+/* Prints what is wrong. */
+static enum psim_exit request_read(struct request *r, const struct psim_cli_values *values,
+                                   const char *name)
+{
+    struct psim_diagnostics list = PSIM_DIAGNOSTICS_INIT;
+    struct psim_protocol protocol = {.name = NULL};
+    struct psim_error err = PSIM_ERROR_INIT;
+    enum psim_exit code = option_exit(read_options(r, values, &err));
+
+    if (code == PSIM_EXIT_OK)
+        code = psim_cli_exit(read_files(r, values, name, &protocol, &list), true);
+    psim_cli_diagnose(values, &list);
+    psim_diagnostics_release(&list);
+    if (code == PSIM_EXIT_OK)
+        code = option_exit(make_group(r, values->ranks, &err));
+    if (code == PSIM_EXIT_OK)
+        code = option_exit(choose_algorithm(r, &protocol, &err));
+    if (code == PSIM_EXIT_OK)
+        code = psim_cli_exit(find_slowest_hop(r, &err), true);
+    if (err.status != PSIM_OK)
+        psim_cli_complain(&err);
+    return code;
 }
 
 static void request_release(struct request *r)
@@ -280,31 +331,20 @@ static enum psim_status write_lines(const struct request *r, enum psim_format fo
 enum psim_exit psim_command_collective(const struct psim_cli_values *values, char *const operands[],
                                        int count)
 {
-    const enum psim_format format = (enum psim_format)values->format;
-    struct psim_diagnostics list = PSIM_DIAGNOSTICS_INIT;
     struct psim_error err = PSIM_ERROR_INIT;
     struct psim_text text = PSIM_TEXT_INIT;
     struct request r = {.arena = PSIM_ARENA_INIT};
+    enum psim_exit code = request_read(&r, values, operands[0]);
     enum psim_status status;
-    enum psim_exit code;
 
     (void)count;
-    if (format != PSIM_FORMAT_TABLE && format != PSIM_FORMAT_CSV && format != PSIM_FORMAT_JSON) {
-        fprintf(stderr, "petrasim: collective writes table, csv or json, not %s\n",
-                psim_format_names[format]);
-        return PSIM_EXIT_USAGE;
-    }
-    status = request_read(&r, values, operands[0], &list);
-    code = psim_cli_exit(status, true);
-    psim_cli_diagnose(values, &list);
-    if (status == PSIM_OK) {
-        status = write_lines(&r, format, &text, &err);
+    if (code == PSIM_EXIT_OK) {
+        status = write_lines(&r, (enum psim_format)values->format, &text, &err);
         code = status == PSIM_OK ? psim_cli_write(values->out, &text) : psim_cli_exit(status, true);
         if (status != PSIM_OK)
             psim_cli_complain(&err);
     }
     psim_text_release(&text);
-    psim_diagnostics_release(&list);
     request_release(&r);
     return code;
 }

@@ -101,8 +101,9 @@ const struct psim_command psim_commands[] = {
          "\"assumed\".  The closed form takes every hop as the slowest between neighbours.",
      .examples = "  petrasim collective 8x-h200\n"
                  "  petrasim collective 8x-h200 --kind all_gather --bytes 1MiB:1GiB --ranks 4\n",
-     .options = COMMON | PSIM_OPTION_BIT(FORMAT) | PSIM_OPTION_BIT(ENGINE) | PSIM_OPTION_BIT(KIND) |
-                PSIM_OPTION_BIT(ALGORITHM) | PSIM_OPTION_BIT(BYTES) | PSIM_OPTION_BIT(RANKS),
+     .options = COMMON | PSIM_OPTION_BIT(SERIES_FORMAT) | PSIM_OPTION_BIT(ENGINE) |
+                PSIM_OPTION_BIT(KIND) | PSIM_OPTION_BIT(ALGORITHM) | PSIM_OPTION_BIT(BYTES) |
+                PSIM_OPTION_BIT(RANKS),
      .operands_min = 1,
      .operands_max = 1,
      .run = psim_command_collective},

@@ -18,6 +18,7 @@ struct option {
     enum kind kind;
     const char *const *choices; /* KIND_CHOICE: the value is the index (int) or the text */
     bool choice_is_text;
+    unsigned only;            /* KIND_CHOICE: bits of the choices that are offered; 0: all */
     int64_t minimum, maximum; /* KIND_COUNT */
     size_t offset;            /* into struct psim_cli_values */
     const char *help;
@@ -32,6 +33,14 @@ static const struct option options[PSIM_CLI_OPTIONS] = {
                          .choices = psim_format_names,
                          .offset = FIELD(format),
                          .help = "how the result is written (default: table)"},
+    [PSIM_CLI_SERIES_FORMAT] = {.name = "--format",
+                                .value = "table|csv|json",
+                                .kind = KIND_CHOICE,
+                                .choices = psim_format_names,
+                                .only = 1u << PSIM_FORMAT_TABLE | 1u << PSIM_FORMAT_CSV |
+                                        1u << PSIM_FORMAT_JSON,
+                                .offset = FIELD(format),
+                                .help = "how the result is written (default: table)"},
     [PSIM_CLI_OUT] = {.name = "--out",
                       .short_name = "-o",
                       .value = "FILE",
@@ -175,7 +184,7 @@ static bool set_choice(const struct option *o, const char *text, void *field)
     size_t count = 0;
 
     for (; o->choices[count] != NULL; count++) {
-        if (strcmp(o->choices[count], text) != 0)
+        if (strcmp(o->choices[count], text) != 0 || (o->only != 0 && !(o->only & 1u << count)))
             continue;
         if (o->choice_is_text)
             *(const char **)field = o->choices[count];

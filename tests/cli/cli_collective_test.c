@@ -64,21 +64,49 @@ static void one_rank_has_no_bandwidth(void **state)
 static void what_cannot_be_is_named(void **state)
 {
     (void)state;
-    check_answer(test_petrasim("collective", "8x-h200", "--algorithm", "rin"), 3, "",
+    check_answer(test_petrasim("collective", "8x-h200", "--algorithm", "rin"), 2, "",
                  "there is no algorithm \"rin\"; nearest: ring");
-    check_answer(test_petrasim("collective", "8x-h200", "--ranks", "9"), 3, "",
+    check_answer(test_petrasim("collective", "8x-h200", "--ranks", "9"), 2, "",
                  "8x-h200 has 8 devices");
-    check_answer(test_petrasim("collective", "8x-h200", "--bytes", "2GiB:1GiB"), 3, "",
+    check_answer(test_petrasim("collective", "8x-h200", "--bytes", "2GiB:1GiB"), 2, "",
                  "sizes must rise");
-    check_answer(test_petrasim("collective", "8x-h200", "--bytes", "2 parsec"), 3, "", "parsec");
+    check_answer(test_petrasim("collective", "8x-h200", "--bytes", "2 parsec"), 2, "", "parsec");
+    check_answer(test_petrasim("collective", "8x-h200", "--bytes", "2 MIB"), 2, "",
+                 "petrasim: --bytes: unknown unit \"MIB\" of a size (did you mean \"MiB\"?)");
+    check_answer(test_petrasim("collective", "8x-h200", "--ranks", "0"), 2, "",
+                 "--ranks must be a whole number");
     check_answer(test_petrasim("collective", "8x-h20"), 3, "", "8x-h200");
     check_answer(test_petrasim("collective", "8x-h200", "--kind", "gather"), 2, "",
                  "must be one of all_reduce");
     check_answer(test_petrasim("collective", "8x-h200", "--format", "latex"), 2, "",
-                 "writes table, csv or json");
+                 "--format must be one of table|csv|json, not 'latex'");
     check_answer(
-        test_petrasim("collective", "8x-h200", "--kind", "broadcast", "--algorithm", "tree"), 3, "",
+        test_petrasim("collective", "8x-h200", "--kind", "broadcast", "--algorithm", "tree"), 2, "",
         "tree does not run broadcast");
+}
+
+/* A bad option is a bad command line whatever the platform is. */
+static void options_are_read_before_the_platform(void **state)
+{
+    (void)state;
+    check_answer(test_petrasim("collective", "no-such-platform", "--bytes", "many"), 2, "",
+                 "petrasim: --bytes: a size is expected");
+    check_answer(test_petrasim("collective", "no-such-platform", "--algorithm", "rin"), 2, "",
+                 "nearest: ring");
+}
+
+static void help_offers_the_formats_that_are_written(void **state)
+{
+    struct test_output help = test_petrasim("collective", "--help");
+
+    (void)state;
+    check_code(&help, 0);
+    check_contains(help.out, "--format table|csv|json ");
+    assert_null(strstr(help.out, "latex"));
+    test_output_free(&help);
+    help = test_petrasim("compare", "--help");
+    check_contains(help.out, "--format table|md|csv|latex|json");
+    test_output_free(&help);
 }
 
 static void same_file(const char *name)
@@ -108,6 +136,8 @@ int main(void)
         cmocka_unit_test(json_is_well_formed),
         cmocka_unit_test(one_rank_has_no_bandwidth),
         cmocka_unit_test(what_cannot_be_is_named),
+        cmocka_unit_test(options_are_read_before_the_platform),
+        cmocka_unit_test(help_offers_the_formats_that_are_written),
         cmocka_unit_test(the_committed_report_is_what_comes_out),
     };
 
