@@ -44,6 +44,9 @@ const struct psim_unit psim_units[] = {
     {"TFLOP/s", PSIM_DIMENSION_FLOP_PER_S, 1e12, 1},
     {"PFLOP/s", PSIM_DIMENSION_FLOP_PER_S, 1e15, 1},
     {"W", PSIM_DIMENSION_WATT, 1, 1},
+    {"pJ/b", PSIM_DIMENSION_JOULE_PER_BYTE, 8, 1e12},
+    {"nJ/b", PSIM_DIMENSION_JOULE_PER_BYTE, 8, 1e9},
+    {"J/B", PSIM_DIMENSION_JOULE_PER_BYTE, 1, 1},
     {"USD/h", PSIM_DIMENSION_USD_PER_HOUR, 1, 1},
     {NULL, PSIM_DIMENSIONS, 0, 1},
 };
@@ -59,6 +62,7 @@ static const struct {
     [PSIM_DIMENSION_SECONDS] = {"a time", {"us", "s"}},
     [PSIM_DIMENSION_FLOP_PER_S] = {"a computing rate", {"TFLOP/s", "GFLOP/s"}},
     [PSIM_DIMENSION_WATT] = {"a power", {"W", NULL}},
+    [PSIM_DIMENSION_JOULE_PER_BYTE] = {"an energy per bit", {"pJ/b", "nJ/b"}},
     [PSIM_DIMENSION_USD_PER_HOUR] = {"a price", {"USD/h", NULL}},
 };
 

@@ -3,8 +3,9 @@
  * Quantities as files spell them: a number and a unit, "80 GiB", "200 Gb/s", "2 us".
  *
  * Called by the readers of sim/config and by command-line options.  Values come out in the base
- * unit of their dimension: bytes, bytes per second, seconds, FLOP per second, watt, US dollars per
- * hour.  kB, MB, ... are powers of 1000, KiB, MiB, ... powers of 1024; a small b is a bit.
+ * unit of their dimension: bytes, bytes per second, seconds, FLOP per second, watt, joule per byte,
+ * US dollars per hour.  kB, MB, ... are powers of 1000, KiB, MiB, ... powers of 1024; a small b is
+ * a bit.
  *
  * Does not know: which range a quantity must lie in, other than that it must be finite.
  */
@@ -19,6 +20,7 @@ enum psim_dimension {
     PSIM_DIMENSION_SECONDS,
     PSIM_DIMENSION_FLOP_PER_S,
     PSIM_DIMENSION_WATT,
+    PSIM_DIMENSION_JOULE_PER_BYTE,
     PSIM_DIMENSION_USD_PER_HOUR,
     PSIM_DIMENSIONS
 };

@@ -278,7 +278,8 @@ static bool add_worth_notes(struct psim_study *study, const char **lines)
     for (int i = c->result_count - 1; i >= 0; i--) {
         const struct psim_worth *worth = &c->results[i].worth;
 
-        known = known || worth->energy_note[0] == '\0' || worth->cost_note[0] == '\0';
+        known = known || isfinite(worth->energy_devices_per_update_j) ||
+                worth->energy_links_per_update_j > 0 || worth->cost_note[0] == '\0';
         energy = worth->energy_note[0] == '\0' ? energy : worth->energy_note;
         cost = worth->cost_note[0] == '\0' ? cost : worth->cost_note;
         date = worth->price_date[0] == '\0' ? date : worth->price_date;
@@ -407,6 +408,7 @@ static bool fill_header(struct psim_study *study)
         .devices_per_stage = s->data_parallel.devices_per_stage,
         .collective = s->data_parallel.replicas > 1 ? s->data_parallel.collective : NULL,
         .epoch_samples = s->epoch_samples,
+        .tokens_per_sample = s->tokens_per_sample,
         .placement = placement,
         .placement_count = workload->stage_count,
         .devices = s->platform.device_count,

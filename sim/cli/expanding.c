@@ -40,6 +40,31 @@ static void put_quantity(struct psim_text *text, double value, double scale, con
     psim_text_printf(text, "\"%s\"", spelling);
 }
 
+static void put_power(struct psim_text *text, const struct psim_power *power)
+{
+    const char *separator = "";
+
+    if (!power->given)
+        return;
+    psim_text_printf(text, ", \"power\": {");
+    if (!isnan(power->static_w)) {
+        psim_text_printf(text, " \"static\": ");
+        put_quantity(text, power->static_w, 1, "W", "W", PSIM_DIMENSION_WATT);
+        separator = ",";
+    }
+    if (!isnan(power->joule_per_byte)) {
+        psim_text_printf(text, "%s \"per_bit\": ", separator);
+        put_quantity(text, power->joule_per_byte, 8e-12, "pJ/b", "J/B",
+                     PSIM_DIMENSION_JOULE_PER_BYTE);
+        separator = ",";
+    }
+    if (power->source != NULL) {
+        psim_text_printf(text, "%s \"source\": ", separator);
+        put_quoted(text, power->source);
+    }
+    psim_text_printf(text, " }");
+}
+
 static void put_types(struct psim_text *text, const struct psim_platform *platform)
 {
     psim_text_printf(text, "  \"devices\": {");
@@ -74,6 +99,8 @@ static int put_vertices(struct psim_text *text, const struct psim_platform *plat
         } else if (psim_platform_peering_is_barred(platform, i)) {
             psim_text_printf(text, ", \"peering\": false");
         }
+        if (!hosts)
+            put_power(text, &vertex->power);
         psim_text_printf(text, " }");
     }
     psim_text_printf(text, "\n  ],\n");
@@ -97,8 +124,10 @@ static void put_link(struct psim_text *text, const struct psim_platform *platfor
                      PSIM_DIMENSION_BYTES_PER_S);
     psim_text_printf(text, ", \"latency\": ");
     put_quantity(text, link->latency_s, 1e-6, "us", "s", PSIM_DIMENSION_SECONDS);
-    psim_text_printf(text, ", \"sharing\": \"%s\" }",
+    psim_text_printf(text, ", \"sharing\": \"%s\"",
                      link->sharing == PSIM_DUPLEX ? "duplex" : "shared");
+    put_power(text, &link->power);
+    psim_text_printf(text, " }");
 }
 
 void psim_expand_platform(struct psim_text *text, const struct psim_platform *platform)

@@ -170,6 +170,25 @@ enum psim_status psim_find_platform_file(const struct psim_catalogue *catalogue,
     return path->failed ? PSIM_ERR_NOMEM : status;
 }
 
+/* Lines of what a link, switch or NIC draws, where its file says so. */
+static void show_power(struct psim_text *text, const char *name, const struct psim_power *power)
+{
+    const double figures[] = {power->static_w, power->joule_per_byte * 1e12 / 8};
+    static const char *const units[] = {"W", "pJ/b"};
+
+    for (int i = 0; power->given && i < 2; i++) {
+        char value[48];
+
+        if (isnan(figures[i]))
+            continue;
+        snprintf(value, sizeof value, "%.6g %s", figures[i], units[i]);
+        psim_text_printf(
+            text, "  power   %-24s%-22s%-11s%s\n", name, value,
+            psim_tag_names[power->source == NULL ? PSIM_TAG_ASSUMED : PSIM_TAG_PUBLISHED],
+            power->source == NULL ? "no source given" : power->source);
+    }
+}
+
 static void show_platform(struct psim_text *text, const struct psim_platform *platform,
                           const char *file)
 {
@@ -187,6 +206,10 @@ static void show_platform(struct psim_text *text, const struct psim_platform *pl
                          connection_rate(link, rate), 1e6 * link->latency_s,
                          link->sharing == PSIM_DUPLEX ? "duplex" : "shared");
     }
+    for (int v = 0; v < platform->vertex_count; v++)
+        show_power(text, platform->vertices[v].name, &platform->vertices[v].power);
+    for (int i = 0; i < platform->link_count; i++)
+        show_power(text, platform->links[i].name, &platform->links[i].power);
 }
 
 enum psim_status psim_show_platform(const struct psim_cli_values *values, const char *name,

@@ -2,8 +2,9 @@
  * Energy and money of a row: docs/model.md, "Energy and money".
  *
  * A device that holds a stage draws its busy power while it computes and its idle power otherwise;
- * the platform's other devices idle.  Links, hosts and switches are not counted.  A node is paid
- * for as a whole as soon as one of its devices holds a stage.
+ * the platform's other devices idle.  A link, switch or NIC draws its static power all the time and
+ * more for every byte that crosses it.  Hosts are not counted.  A node is paid for as a whole as
+ * soon as one of its devices holds a stage.
  */
 #include "sim/base/memory.h"
 #include "sim/cli/comparison.h"
@@ -59,6 +60,80 @@ static struct sum mean_power(struct psim_arena *arena, const struct psim_scenari
         if (!holds[platform->devices[i]])
             add_power(&sum, arena, psim_platform_device(platform, i), 0);
     }
+    return sum;
+}
+
+/* A connection without a limit stands for no part of the machine, so it draws nothing unless its
+ * file says so. */
+static struct psim_power power_of(const struct psim_power *power, bool is_a_part)
+{
+    const struct psim_power unknown = {.static_w = NAN, .joule_per_byte = NAN};
+
+    return power->given || !is_a_part ? *power : unknown;
+}
+
+static struct psim_power link_power(const struct psim_link *link)
+{
+    return power_of(&link->power, !isinf(link->bandwidth_bytes_per_s));
+}
+
+static struct psim_power vertex_power(const struct psim_vertex *vertex)
+{
+    return power_of(&vertex->power, vertex->device_type < 0);
+}
+
+/* What all links, switches and NICs draw without traffic, in watt. */
+static struct sum static_power(struct psim_arena *arena, const struct psim_platform *platform)
+{
+    struct sum sum = {0, ""};
+
+    for (int v = 0; v < platform->vertex_count; v++)
+        add(&sum, arena, vertex_power(&platform->vertices[v]).static_w, "the static power of",
+            platform->vertices[v].name);
+    for (int i = 0; i < platform->link_count; i++)
+        add(&sum, arena, link_power(&platform->links[i]).static_w, "the static power of",
+            platform->links[i].name);
+    return sum;
+}
+
+/* Adds what `bytes` take on their way, in joule. */
+static void add_way(struct sum *sum, struct psim_arena *arena, const struct psim_platform *platform,
+                    const struct psim_route *route, double bytes)
+{
+    for (int h = 0; bytes > 0 && h < route->hop_count; h++) {
+        const struct psim_link *link = &platform->links[route->hops[h].link];
+        const struct psim_vertex *end =
+            &platform->vertices[psim_platform_hop_end(platform, &route->hops[h])];
+
+        add(sum, arena, bytes * link_power(link).joule_per_byte, "the energy per bit of",
+            link->name);
+        add(sum, arena, bytes * vertex_power(end).joule_per_byte, "the energy per bit of",
+            end->name);
+    }
+}
+
+/* What all messages of one update of all copies take, in joule.  Copies that are folded, and the
+ * devices that share a stage, send alike. */
+static struct sum traffic_energy(struct psim_arena *arena, const struct psim_scenario *scenario,
+                                 const struct psim_program *program)
+{
+    const struct psim_data_parallel *parallel = &scenario->data_parallel;
+    const int stages = program->shape.stages;
+    const double alike = (double)parallel->replicas / program->lanes * parallel->devices_per_stage;
+    const double microbatches =
+        program->method->updates_every_microbatch ? 1 : (double)program->shape.accumulation;
+    const int flows =
+        program->sync_first == NULL ? 0 : program->sync_first[stages * program->sync_phases];
+    struct sum sum = {0, ""};
+
+    for (int q = 0; q < program->lanes * stages; q++) {
+        for (int d = 0; d < 2 && (q + 1) % stages != 0; d++)
+            add_way(&sum, arena, program->platform, &program->hops[q].route[d],
+                    alike * microbatches * (double)program->hops[q].bytes[d]);
+    }
+    for (int f = 0; f < flows; f++)
+        add_way(&sum, arena, program->platform, &program->sync_flows[f].route,
+                alike * program->sync_flows[f].bytes);
     return sum;
 }
 
@@ -128,51 +203,85 @@ static int node_count(const struct psim_platform *platform)
     return most + 1;
 }
 
+/* What is not known of either; NULL when memory is out. */
+static const char *both_notes(struct psim_arena *arena, const char *a, const char *b)
+{
+    if (a == NULL || b == NULL || a[0] == '\0' || b[0] == '\0')
+        return a == NULL || (b != NULL && b[0] == '\0') ? a : b;
+    return psim_arena_printf(arena, "%s; %s", a, b);
+}
+
 static void fill(const struct psim_comparison *comparison, const struct psim_result *row,
-                 double power_w, double usd_per_hour, struct psim_worth *out)
+                 double usd_per_hour, struct psim_worth *out)
 {
     const struct psim_row whole = {
         .comparison = comparison, .result = row, .stage = -1, .footnote = "", .room_mark = ""};
     const double samples = psim_samples_per_update(&whole);
     const double epoch = comparison->epoch_samples > 0 ? (double)comparison->epoch_samples : NAN;
-    const double update_s = row->simulation.time_per_update_s;
+    const double tokens =
+        comparison->tokens_per_sample > 0 ? (double)comparison->tokens_per_sample : NAN;
 
-    out->energy_per_update_j = power_w * update_s;
+    out->energy_per_update_j = out->energy_devices_per_update_j + out->energy_links_per_update_j;
     out->energy_per_sample_j = out->energy_per_update_j / samples;
     out->energy_per_epoch_j = out->energy_per_sample_j * epoch;
-    out->cost_per_update_usd = usd_per_hour / SECONDS_PER_HOUR * update_s;
+    out->energy_per_token_j = out->energy_per_sample_j / tokens;
+    out->cost_per_update_usd = usd_per_hour / SECONDS_PER_HOUR * row->simulation.time_per_update_s;
     out->cost_per_sample_usd = out->cost_per_update_usd / samples;
     out->cost_per_epoch_usd = out->cost_per_sample_usd * epoch;
+    out->cost_per_token_usd = out->cost_per_sample_usd / tokens;
     out->time_per_epoch_s = epoch / row->samples_per_s;
+    out->token_note =
+        comparison->tokens_per_sample > 0 ? "" : "the scenario gives no \"tokens_per_sample\"";
+}
+
+/* All figures of a row; `holds` is by vertex, `paid` by node.  Notes are NULL when memory is out.
+ */
+static struct psim_worth find_worth(struct psim_study *study, int method,
+                                    const struct psim_result *row, const unsigned char *holds,
+                                    unsigned char *paid)
+{
+    const struct psim_program *program = &study->programs[method];
+    const struct psim_scenario *scenario = study->scenario;
+    struct psim_arena *arena = &study->arena;
+    const double update_s = row->simulation.time_per_update_s;
+    const char *date = "";
+    const struct sum devices = mean_power(arena, scenario, program, &row->simulation, holds);
+    const struct sum links = static_power(arena, program->platform);
+    const struct sum traffic = traffic_energy(arena, scenario, program);
+    const struct sum price = hourly_price(arena, program->platform, holds, paid, &date);
+    const char *of_links = links.note == NULL || links.note[0] != '\0' ? links.note : traffic.note;
+    struct psim_worth worth = {
+        .energy_devices_per_update_j = devices.total * update_s,
+        .energy_links_per_update_j = links.total * update_s + traffic.total,
+        .energy_note = both_notes(arena, devices.note, of_links),
+        .cost_note = price.note,
+        .price_date = date,
+    };
+
+    fill(&study->comparison, row, price.total, &worth);
+    return worth;
 }
 
 enum psim_status psim_study_worth(struct psim_study *study, int method, struct psim_result *row,
                                   struct psim_error *err)
 {
-    const struct psim_program *program = &study->programs[method];
-    const struct psim_platform *platform = program->platform;
-    struct psim_arena *arena = &study->arena;
+    const struct psim_platform *platform = study->programs[method].platform;
     unsigned char *holds = psim_alloc((size_t)platform->vertex_count, 1);
     unsigned char *paid = psim_alloc((size_t)node_count(platform), 1);
-    const char *date = "";
-    struct sum power = {0, NULL}, price = {0, NULL};
+    struct psim_worth worth = {.energy_note = NULL};
 
     if (holds != NULL && paid != NULL) {
-        mark_devices(study->scenario, program, holds);
-        power = mean_power(arena, study->scenario, program, &row->simulation, holds);
-        price = hourly_price(arena, platform, holds, paid, &date);
+        mark_devices(study->scenario, &study->programs[method], holds);
+        worth = find_worth(study, method, row, holds, paid);
     }
     psim_free(holds);
     psim_free(paid);
-    if (power.note == NULL || price.note == NULL)
+    if (worth.energy_note == NULL || worth.cost_note == NULL)
         return psim_fail(err, PSIM_ERR_NOMEM, "comparison", "out of memory");
     if (!isfinite(row->simulation.time_per_update_s))
-        power.note = price.note = "the time of an update is not known";
-    row->worth = (struct psim_worth){
-        .energy_note = power.note,
-        .cost_note = price.note,
-        .price_date = price.note[0] == '\0' ? date : "",
-    };
-    fill(&study->comparison, row, power.total, price.total, &row->worth);
+        worth.energy_note = worth.cost_note = "the time of an update is not known";
+    if (worth.cost_note[0] != '\0')
+        worth.price_date = "";
+    row->worth = worth;
     return PSIM_OK;
 }

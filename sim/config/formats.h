@@ -32,6 +32,11 @@ const struct psim_device *psim_read_catalogue_device(struct psim_reader *reader,
 const struct psim_device *psim_read_device_file(struct psim_reader *reader,
                                                 const struct psim_node *path);
 
+/** The power of a link, switch, NIC or short form; leaves *out as it was when an error was
+ * reported. */
+void psim_read_power(struct psim_reader *reader, const struct psim_node *object,
+                     struct psim_power *out);
+
 /** The price of a device or node; leaves *out as it was when an error was reported. */
 void psim_read_price(struct psim_reader *reader, const struct psim_node *object,
                      struct psim_price *out);

@@ -44,8 +44,10 @@ void psim_draft_read_network(struct psim_platform_draft *draft);
 int psim_read_kind(struct psim_reader *reader, const struct psim_node *object,
                    const char *const *names);
 
-/** Reads the keys of a kind beside "kind" itself, each into the value of its parameter. */
+/** Reads the keys of a kind beside "kind" itself, each into the value of its parameter, and the
+ *  power that every kind may give, which stays as it is where there is none. */
 void psim_read_parameters(struct psim_reader *reader, const struct psim_node *object,
-                          const struct psim_parameter *parameters, struct psim_values *values);
+                          const struct psim_parameter *parameters, struct psim_values *values,
+                          struct psim_power *power);
 
 #endif

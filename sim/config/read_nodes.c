@@ -63,12 +63,14 @@ static void read_interconnect(struct psim_reader *reader, const struct psim_node
     if (kind < 0)
         return; /* which keys belong here is not known */
     out->interconnect = psim_interconnect_table[kind];
-    psim_read_parameters(reader, object, out->interconnect->parameters, &out->interconnect_values);
+    psim_read_parameters(reader, object, out->interconnect->parameters, &out->interconnect_values,
+                         &out->interconnect_power);
 }
 
 static void read_nics(struct psim_reader *reader, const struct psim_node *object,
                       struct psim_node_spec *out)
 {
+    const struct psim_node *power = NULL;
     int64_t count = 1;
     const struct psim_field fields[] = {
         {.key = "count",
@@ -86,9 +88,12 @@ static void read_nics(struct psim_reader *reader, const struct psim_node *object
          .kind = PSIM_FIELD_QUANTITY,
          .dimension = PSIM_DIMENSION_SECONDS,
          .to.real = &out->nic_latency_s},
+        {.key = "power", .kind = PSIM_FIELD_OBJECT, .to.node = &power},
     };
 
     psim_read_object(reader, object, fields, PSIM_FIELD_COUNT(fields));
+    if (power != NULL)
+        psim_read_power(reader, power, &out->nic_power);
     out->nics = (int)count;
 }
 
@@ -212,6 +217,7 @@ void psim_draft_read_network(struct psim_platform_draft *draft)
     const char *names[KINDS + 1] = {NULL};
     struct psim_error err = PSIM_ERROR_INIT;
     struct psim_values values;
+    struct psim_power power = {.given = false};
     int kind;
 
     for (size_t i = 0; psim_network_kind_table[i] != NULL; i++) {
@@ -222,11 +228,11 @@ void psim_draft_read_network(struct psim_platform_draft *draft)
     if (kind < 0)
         return;
     psim_read_parameters(draft->reader, draft->network, psim_network_kind_table[kind]->parameters,
-                         &values);
+                         &values, &power);
     if (!psim_reader_clean(draft->reader, faults))
         return;
-    if (psim_platform_add_network(draft->platform, psim_network_kind_table[kind], &values, &err) !=
-        PSIM_OK)
+    if (psim_platform_add_network(draft->platform, psim_network_kind_table[kind], &values, &power,
+                                  &err) != PSIM_OK)
         psim_reader_refuse(draft->reader, draft->network, &err);
     else
         (void)take_added_names(draft, draft->network, vertices, links);

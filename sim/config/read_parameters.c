@@ -1,6 +1,7 @@
 /*
  * Short forms of topologies: "kind" and the keys of that kind, read from its table of parameters.
  */
+#include "sim/config/formats.h"
 #include "sim/config/platform_draft.h"
 
 int psim_read_kind(struct psim_reader *reader, const struct psim_node *object,
@@ -107,11 +108,12 @@ static void read_list(struct psim_reader *reader, const struct psim_parameter *p
 }
 
 void psim_read_parameters(struct psim_reader *reader, const struct psim_node *object,
-                          const struct psim_parameter *parameters, struct psim_values *values)
+                          const struct psim_parameter *parameters, struct psim_values *values,
+                          struct psim_power *power)
 {
-    const struct psim_node *kind;
+    const struct psim_node *kind, *draws = NULL;
     struct raw raw[PSIM_PARAMETER_LIMIT] = {{.list = NULL}};
-    struct psim_field fields[PSIM_PARAMETER_LIMIT + 1] = {
+    struct psim_field fields[PSIM_PARAMETER_LIMIT + 2] = {
         {.key = "kind", .kind = PSIM_FIELD_NODE, .to.node = &kind},
     };
     size_t count = 1;
@@ -119,7 +121,11 @@ void psim_read_parameters(struct psim_reader *reader, const struct psim_node *ob
     *values = psim_values_default(parameters);
     for (int i = 0; parameters[i].name != NULL; i++)
         fields[count++] = field_of(&parameters[i], &values->at[i], &raw[i]);
+    fields[count++] =
+        (struct psim_field){.key = "power", .kind = PSIM_FIELD_OBJECT, .to.node = &draws};
     psim_read_object(reader, object, fields, count);
+    if (draws != NULL)
+        psim_read_power(reader, draws, power);
     for (int i = 0; parameters[i].name != NULL; i++) {
         values->at[i].given = psim_node_member(object, parameters[i].name) != NULL;
         values->at[i].count = (int)raw[i].count;

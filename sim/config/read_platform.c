@@ -170,17 +170,24 @@ static void read_hosts(struct psim_platform_draft *draft, const struct psim_node
 static void read_switches(struct psim_platform_draft *draft, const struct psim_node *list)
 {
     for (const struct psim_node *entry = list->first; entry != NULL; entry = entry->next) {
+        const struct psim_node *draws = NULL;
+        struct psim_power power = {.given = false};
         const char *name = NULL;
         bool peering = true;
         int vertex = PSIM_NAME_FAULTY;
         const struct psim_field fields[] = {
             {.key = "name", .kind = PSIM_FIELD_TEXT, .required = true, .to.text = &name},
             {.key = "peering", .kind = PSIM_FIELD_BOOL, .to.flag = &peering},
+            {.key = "power", .kind = PSIM_FIELD_OBJECT, .to.node = &draws},
         };
 
         psim_read_object(draft->reader, entry, fields, PSIM_FIELD_COUNT(fields));
+        if (draws != NULL)
+            psim_read_power(draft->reader, draws, &power);
         if (name != NULL)
             vertex = add_vertex(draft, entry, name, -1, false);
+        if (vertex >= 0)
+            draft->platform->vertices[vertex].power = power;
         if (vertex >= 0 && !peering)
             psim_platform_bar_peering(draft->platform, vertex);
     }
@@ -239,7 +246,8 @@ static void read_bandwidth(struct psim_reader *reader, const struct psim_node *n
 static void read_link(struct psim_platform_draft *draft, const struct psim_node *entry)
 {
     const int faults = draft->reader->faults;
-    const struct psim_node *between = NULL, *bandwidth = NULL;
+    const struct psim_node *between = NULL, *bandwidth = NULL, *draws = NULL;
+    struct psim_power power = {.given = false};
     const char *name = NULL;
     double bandwidth_bytes_per_s = 0, latency_s = 0;
     int sharing = PSIM_DUPLEX, ends[2] = {0, 0};
@@ -256,11 +264,14 @@ static void read_link(struct psim_platform_draft *draft, const struct psim_node 
          .kind = PSIM_FIELD_CHOICE,
          .names = sharing_names,
          .to.choice = &sharing},
+        {.key = "power", .kind = PSIM_FIELD_OBJECT, .to.node = &draws},
     };
 
     psim_read_object(draft->reader, entry, fields, PSIM_FIELD_COUNT(fields));
     if (bandwidth != NULL)
         read_bandwidth(draft->reader, bandwidth, &bandwidth_bytes_per_s);
+    if (draws != NULL)
+        psim_read_power(draft->reader, draws, &power);
     if (name != NULL)
         (void)psim_draft_take_name(draft, psim_node_member(entry, "name"), name, PSIM_NAME_LINK);
     if (between == NULL || !read_ends(draft, between, ends) ||
@@ -269,6 +280,8 @@ static void read_link(struct psim_platform_draft *draft, const struct psim_node 
     if (psim_platform_add_link(draft->platform, name, ends[0], ends[1], bandwidth_bytes_per_s,
                                latency_s, (enum psim_sharing)sharing, &err) != PSIM_OK)
         psim_reader_refuse(draft->reader, entry, &err);
+    else
+        draft->platform->links[draft->platform->link_count - 1].power = power;
 }
 
 /* Devices are numbered in the order of the file, whichever form they come in. */

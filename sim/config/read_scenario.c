@@ -12,6 +12,7 @@
 #define BATCH_LIMIT     1048576            /* 2^20: micro-batch and accumulation */
 #define EXACT_LIMIT     9007199254740992.0 /* 2^53: exact in every JSON reader */
 #define PARTITION_LIMIT 65536
+#define TOKENS_LIMIT    1073741824 /* 2^30: of one sample */
 
 const char *const psim_engine_names[] = {"simgrid", "replay", NULL};
 
@@ -297,6 +298,11 @@ static void read_keys(struct psim_reader *reader, const struct psim_node *root,
          .minimum = 1,
          .maximum = EXACT_LIMIT,
          .to.count = &out->epoch_samples},
+        {.key = "tokens_per_sample",
+         .kind = PSIM_FIELD_COUNT,
+         .minimum = 1,
+         .maximum = TOKENS_LIMIT,
+         .to.count = &out->tokens_per_sample},
         {.key = "memory_check",
          .kind = PSIM_FIELD_CHOICE,
          .names = memory_check_names,

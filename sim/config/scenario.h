@@ -54,7 +54,8 @@ struct psim_scenario {
     struct psim_workload_options
         workload; /**< micro-batch, precision, optimizer, partition, placement */
     int64_t accumulation;
-    int64_t epoch_samples; /**< samples of one epoch; 0: not given */
+    int64_t epoch_samples;     /**< samples of one epoch; 0: not given */
+    int64_t tokens_per_sample; /**< 0: not given */
     enum psim_engine_kind engine;
     enum psim_accounting accounting;
     const char *baseline; /**< a label; resolved: never NULL */

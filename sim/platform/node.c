@@ -15,6 +15,20 @@
 
 #define NETWORK_LINKS (1 << 22)
 
+/* Of what belongs to a part whose figures count it. */
+static const struct psim_power counted_elsewhere = {.given = true};
+
+void psim_platform_set_power(struct psim_platform *platform, int vertices, int links,
+                             const struct psim_power *of_switch, const struct psim_power *of_link)
+{
+    for (int v = vertices; v < platform->vertex_count; v++) {
+        if (platform->vertices[v].device_type < 0)
+            platform->vertices[v].power = *of_switch;
+    }
+    for (int i = links; i < platform->link_count; i++)
+        platform->links[i].power = *of_link;
+}
+
 static enum psim_status check_node(const struct psim_node_spec *spec, struct psim_error *err)
 {
     if (spec->devices < 1)
@@ -64,6 +78,7 @@ static enum psim_status add_nics(struct psim_platform *platform, int node,
         if (status != PSIM_OK)
             break;
         graph->passages[nics[i]].is_nic = true;
+        platform->vertices[nics[i]].power = spec->nic_power;
         status = psim_platform_add_port(
             platform,
             &(struct psim_port){.vertex = nics[i],
@@ -104,6 +119,7 @@ static enum psim_status join_nics(struct psim_platform *platform, const struct p
 enum psim_status psim_platform_add_node(struct psim_platform *platform, int node,
                                         const struct psim_node_spec *spec, struct psim_error *err)
 {
+    const int vertices = platform->vertex_count, links = platform->link_count;
     int *devices = NULL, *attach = NULL, *nics = NULL;
     enum psim_status status = check_node(spec, err);
 
@@ -123,6 +139,9 @@ enum psim_status psim_platform_add_node(struct psim_platform *platform, int node
     if (spec->interconnect != NULL)
         status = spec->interconnect->expand(platform, spec->name, node, devices, spec->devices,
                                             &spec->interconnect_values, attach, err);
+    if (spec->interconnect_power.given)
+        psim_platform_set_power(platform, vertices, links, &counted_elsewhere,
+                                &spec->interconnect_power);
     if (status == PSIM_OK)
         status = add_nics(platform, node, spec, nics, err);
     if (status == PSIM_OK)
@@ -136,14 +155,19 @@ out:
 
 enum psim_status psim_platform_add_network(struct psim_platform *platform,
                                            const struct psim_network_kind *kind,
-                                           const struct psim_values *values, struct psim_error *err)
+                                           const struct psim_values *values,
+                                           const struct psim_power *power, struct psim_error *err)
 {
     const struct psim_adjacency *graph = platform->adjacency;
-    const enum psim_status status = psim_values_check(kind->parameters, values, err);
+    const int vertices = platform->vertex_count, links = platform->link_count;
+    enum psim_status status = psim_values_check(kind->parameters, values, err);
 
     if (status != PSIM_OK || graph->port_count == 0)
         return status;
-    return kind->expand(platform, graph->ports, graph->port_count, values, err);
+    status = kind->expand(platform, graph->ports, graph->port_count, values, err);
+    if (power != NULL && power->given)
+        psim_platform_set_power(platform, vertices, links, power, &counted_elsewhere);
+    return status;
 }
 
 enum psim_status psim_network_add_switches(struct psim_platform *platform, const char *prefix,

@@ -24,11 +24,20 @@ enum psim_sharing {
     PSIM_SHARED, /**< both directions share it */
 };
 
+/** What a link, a switch or a NIC draws.  One that is not `given` has all members zero. */
+struct psim_power {
+    bool given;
+    double static_w;       /**< all the time, W; >= 0; NAN: not known */
+    double joule_per_byte; /**< on top, for every byte that crosses it; >= 0; NAN: not known */
+    const char *source;    /**< borrowed; NULL: nobody is named, so the figures are assumed */
+};
+
 /** A device's host or a switch. */
 struct psim_vertex {
     const char *name; /**< unique, "node0.gpu3" */
     int device_type;  /**< index into platform->types, -1 for a switch */
     int node; /**< node of a short form, -1 for the network between nodes and in free graphs */
+    struct psim_power power; /**< of a switch or NIC; a device has its own */
 };
 
 struct psim_link {
@@ -37,6 +46,7 @@ struct psim_link {
     double bandwidth_bytes_per_s; /**< > 0; INFINITY for a connection that never limits */
     double latency_s;             /**< >= 0 */
     enum psim_sharing sharing;
+    struct psim_power power;
 };
 
 struct psim_device_type {
@@ -106,6 +116,15 @@ static inline int psim_platform_direction(const struct psim_platform *platform,
     return 2 * hop->link + (split && hop->forward ? 1 : 0);
 }
 
+/** The vertex that a message comes to over a link. */
+static inline int psim_platform_hop_end(const struct psim_platform *platform,
+                                        const struct psim_route_hop *hop)
+{
+    const struct psim_link *link = &platform->links[hop->link];
+
+    return hop->forward ? link->to : link->from;
+}
+
 /** Device of the i-th entry of platform->devices. */
 const struct psim_device *psim_platform_device(const struct psim_platform *platform, int index);
 const char *psim_platform_device_name(const struct psim_platform *platform, int index);
@@ -170,7 +189,14 @@ struct psim_node_spec {
     int nics;                                     /**< 0: no way out of the node */
     double nic_bandwidth_bytes_per_s;             /**< per NIC */
     double nic_latency_s;                         /**< of one crossing of a NIC */
+    struct psim_power interconnect_power; /**< of each of its links, its switches counted there */
+    struct psim_power nic_power;          /**< of each NIC */
 };
+
+/** Every switch beyond the first `vertices`, and every link beyond the first `links`, draws this;
+ *  its source is borrowed. */
+void psim_platform_set_power(struct psim_platform *platform, int vertices, int links,
+                             const struct psim_power *of_switch, const struct psim_power *of_link);
 
 /** Notes what an hour of one node costs; called once for a node.  Its texts are borrowed. */
 enum psim_status psim_platform_set_node_price(struct psim_platform *platform, int node,
@@ -209,10 +235,12 @@ extern const struct psim_network_kind *const psim_network_kind_table[]; /* NULL 
 const struct psim_network_kind *psim_network_kind_find(const char *name);
 
 /** Adds the network between the NICs of all nodes added so far, none where there are no NICs;
- *  called once, after the nodes. */
+ *  called once, after the nodes.
+ *  @param power  of each of its switches, its links counted there; NULL: not known */
 enum psim_status psim_platform_add_network(struct psim_platform *platform,
                                            const struct psim_network_kind *kind,
                                            const struct psim_values *values,
+                                           const struct psim_power *power,
                                            struct psim_error *err) PSIM_CHECKED;
 
 #endif

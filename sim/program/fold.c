@@ -5,6 +5,8 @@
 #include "sim/base/memory.h"
 #include "sim/program/program_parts.h"
 
+#include <math.h>
+
 /* A message as the comparison of two copies sees it. */
 struct use {
     const struct psim_route *route;
@@ -65,6 +67,29 @@ static bool links_are_equal(const struct psim_link *a, const struct psim_link *b
            a->sharing == b->sharing;
 }
 
+/* Two figures that may both be unknown. */
+static bool figures_are_equal(double a, double b)
+{
+    return a == b || (isnan(a) && isnan(b));
+}
+
+/* What a byte costs in energy, which one copy's links and switches tell for all. */
+static bool powers_are_equal(const struct psim_power *a, const struct psim_power *b)
+{
+    return a->given == b->given && figures_are_equal(a->joule_per_byte, b->joule_per_byte);
+}
+
+static bool hops_are_equal(const struct psim_platform *platform, const struct psim_route_hop *a,
+                           const struct psim_route_hop *b)
+{
+    const struct psim_link *x = &platform->links[a->link], *y = &platform->links[b->link];
+
+    return links_are_equal(x, y) && (x->sharing == PSIM_DUPLEX || a->forward == b->forward) &&
+           powers_are_equal(&x->power, &y->power) &&
+           powers_are_equal(&platform->vertices[psim_platform_hop_end(platform, a)].power,
+                            &platform->vertices[psim_platform_hop_end(platform, b)].power);
+}
+
 /* Joins the directions that this message of every copy crosses at one place of its way; false
  * where two copies cross the same one, or unequal ones. */
 static bool join_hop(struct comparison *c, int replicas, int use, int hop)
@@ -78,8 +103,7 @@ static bool join_hop(struct comparison *c, int replicas, int use, int hop)
         const int a = find_orbit(c, psim_platform_direction(c->platform, first)),
                   b = find_orbit(c, direction);
 
-        if (c->seen[direction] == stamp ||
-            !links_are_equal(&c->platform->links[first->link], &c->platform->links[other->link]))
+        if (c->seen[direction] == stamp || !hops_are_equal(c->platform, first, other))
             return false;
         c->seen[direction] = stamp;
         if (a != b) {

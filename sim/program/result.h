@@ -97,11 +97,13 @@ void psim_simulation_release(struct psim_simulation *simulation);
 
 /** What training takes in energy and money; NaN where a figure is not known, never a guess. */
 struct psim_worth {
-    double energy_per_update_j, energy_per_sample_j, energy_per_epoch_j;
-    double cost_per_update_usd, cost_per_sample_usd, cost_per_epoch_usd;
+    double energy_per_update_j, energy_per_sample_j, energy_per_epoch_j, energy_per_token_j;
+    double energy_devices_per_update_j, energy_links_per_update_j; /**< parts of the first */
+    double cost_per_update_usd, cost_per_sample_usd, cost_per_epoch_usd, cost_per_token_usd;
     double time_per_epoch_s;
     const char *energy_note; /**< what is not known of the energy; "" where all is */
     const char *cost_note;
+    const char *token_note; /**< why no figure per token is known; "" where tokens are given */
     const char *price_date; /**< of the oldest price that counts; "" where the cost is not known */
 };
 
@@ -141,6 +143,7 @@ struct psim_comparison {
     int replicas, devices_per_stage; /**< copies of the pipeline; 0 is read as 1 */
     const char *collective;          /**< of their gradients; NULL: one copy */
     int64_t epoch_samples;           /**< 0: not given */
+    int64_t tokens_per_sample;       /**< 0: not given */
     const char *const *placement;    /**< device names in stage order */
     int placement_count;
     int devices;          /**< of the platform */

@@ -69,6 +69,10 @@ PSIM_COLUMN_VALUE(start_up, SIMULATION.start_up_s)
 PSIM_COLUMN_VALUE(update_j, row->result->worth.energy_per_update_j)
 PSIM_COLUMN_VALUE(sample_j, row->result->worth.energy_per_sample_j)
 PSIM_COLUMN_VALUE(epoch_j, row->result->worth.energy_per_epoch_j)
+PSIM_COLUMN_VALUE(token_j, row->result->worth.energy_per_token_j)
+PSIM_COLUMN_VALUE(devices_j, row->result->worth.energy_devices_per_update_j)
+PSIM_COLUMN_VALUE(links_j, row->result->worth.energy_links_per_update_j)
+PSIM_COLUMN_VALUE(token_usd, row->result->worth.cost_per_token_usd)
 PSIM_COLUMN_VALUE(update_usd, row->result->worth.cost_per_update_usd)
 PSIM_COLUMN_VALUE(sample_usd, row->result->worth.cost_per_sample_usd)
 PSIM_COLUMN_VALUE(epoch_usd, row->result->worth.cost_per_epoch_usd)
@@ -177,21 +181,31 @@ static const struct psim_column columns[] = {
     {"start_up_s", "", "", "", PSIM_QUANTITY_SECONDS, 0, 0, NULL, start_up},
     {"bottleneck", "", "", "", PSIM_QUANTITY_TEXT, 0, 0, bottleneck, NULL},
     {"note", "", "", "", PSIM_QUANTITY_TEXT, 0, 0, note, NULL},
-    {"energy_per_update_j", "", "energy_per update",
-     "of all the platform's devices, busy and idle; links are not counted",
+    {"energy_per_update_j", "energy per", "update",
+     "of the platform's devices, busy and idle, and of its links, switches and NICs",
      PSIM_QUANTITY_ENERGY, WORTH, HIDE, NULL, update_j},
-    {"energy_per_sample_j", "", "energy_per sample", "", PSIM_QUANTITY_ENERGY, WORTH, HIDE,
+    {"energy_per_sample_j", "energy per", "sample", "", PSIM_QUANTITY_ENERGY, WORTH, HIDE,
      NULL, sample_j},
-    {"cost_per_update_usd", "", "cost_per update",
+    {"energy_per_token_j", "energy per", "token", "", PSIM_QUANTITY_ENERGY, WORTH,
+     HIDE | PSIM_COLUMN_CSV_LAST, NULL, token_j},
+    {"energy_devices_per_update_j", "in an update", "devices",
+     "the part of the devices in an update's energy", PSIM_QUANTITY_ENERGY, WORTH,
+     HIDE | PSIM_COLUMN_CSV_LAST, NULL, devices_j},
+    {"energy_links_per_update_j", "in an update", "links",
+     "the part of links, switches and NICs", PSIM_QUANTITY_ENERGY, WORTH,
+     HIDE | PSIM_COLUMN_CSV_LAST, NULL, links_j},
+    {"cost_per_update_usd", "cost per", "update",
      "of the nodes that hold a stage, each as a whole", PSIM_QUANTITY_MONEY, WORTH, HIDE,
      NULL, update_usd},
-    {"cost_per_sample_usd", "", "cost_per sample", "", PSIM_QUANTITY_MONEY, WORTH, HIDE,
+    {"cost_per_sample_usd", "cost per", "sample", "", PSIM_QUANTITY_MONEY, WORTH, HIDE,
      NULL, sample_usd},
-    {"time_per_epoch_s", "", "time_per epoch", "", PSIM_QUANTITY_SECONDS, WORTH, HIDE,
+    {"cost_per_token_usd", "cost per", "token", "", PSIM_QUANTITY_MONEY, WORTH,
+     HIDE | PSIM_COLUMN_CSV_LAST, NULL, token_usd},
+    {"time_per_epoch_s", "per epoch", "time", "", PSIM_QUANTITY_SECONDS, WORTH, HIDE,
      NULL, epoch_s},
-    {"energy_per_epoch_j", "", "energy_per epoch", "", PSIM_QUANTITY_ENERGY, WORTH, HIDE,
+    {"energy_per_epoch_j", "per epoch", "energy", "", PSIM_QUANTITY_ENERGY, WORTH, HIDE,
      NULL, epoch_j},
-    {"cost_per_epoch_usd", "", "cost_per epoch", "", PSIM_QUANTITY_MONEY, WORTH, HIDE,
+    {"cost_per_epoch_usd", "per epoch", "cost", "", PSIM_QUANTITY_MONEY, WORTH, HIDE,
      NULL, epoch_usd},
     {"price_date", "", "", "", PSIM_QUANTITY_TEXT, 0, 0, price_date, NULL},
 };

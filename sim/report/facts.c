@@ -259,17 +259,32 @@ static void add_memory(struct psim_fact_writer *writer, const struct psim_compar
                   psim_fact_text(writer, "%s; at %s", parts, seconds(writer, peak->at_s)));
 }
 
+/* All of it; where that is not known, why, and the part that is. */
+static const char *energy_text(struct psim_fact_writer *writer, const struct psim_worth *worth)
+{
+    const enum psim_quantity energy = PSIM_QUANTITY_ENERGY;
+    const double devices_j = worth->energy_devices_per_update_j,
+                 links_j = worth->energy_links_per_update_j;
+
+    if (worth->energy_note[0] == '\0')
+        return psim_fact_text(writer, "%s per update (devices %s, links %s), %s per sample",
+                              quantity(writer, energy, worth->energy_per_update_j),
+                              quantity(writer, energy, devices_j),
+                              quantity(writer, energy, links_j),
+                              quantity(writer, energy, worth->energy_per_sample_j));
+    if (isfinite(devices_j) || links_j > 0)
+        return psim_fact_text(writer, "unknown: %s; %s alone %s per update", worth->energy_note,
+                              isfinite(devices_j) ? "devices" : "links",
+                              quantity(writer, energy, isfinite(devices_j) ? devices_j : links_j));
+    return psim_fact_text(writer, "unknown: %s", worth->energy_note);
+}
+
 static void add_worth(struct psim_fact_writer *writer, const struct psim_comparison *comparison,
                       const struct psim_worth *worth)
 {
     const enum psim_quantity energy = PSIM_QUANTITY_ENERGY, money = PSIM_QUANTITY_MONEY;
 
-    psim_fact_add(writer, "energy",
-                  worth->energy_note[0] != '\0'
-                      ? psim_fact_text(writer, "unknown: %s", worth->energy_note)
-                      : psim_fact_text(writer, "%s per update, %s per sample; links not counted",
-                                       quantity(writer, energy, worth->energy_per_update_j),
-                                       quantity(writer, energy, worth->energy_per_sample_j)));
+    psim_fact_add(writer, "energy", energy_text(writer, worth));
     psim_fact_add(writer, "cost",
                   worth->cost_note[0] != '\0'
                       ? psim_fact_text(writer, "unknown: %s", worth->cost_note)
@@ -284,6 +299,12 @@ static void add_worth(struct psim_fact_writer *writer, const struct psim_compari
                                      seconds(writer, worth->time_per_epoch_s),
                                      quantity(writer, energy, worth->energy_per_epoch_j),
                                      quantity(writer, money, worth->cost_per_epoch_usd)));
+    if (comparison->tokens_per_sample > 0)
+        psim_fact_add(writer, "token",
+                      psim_fact_text(writer, "%" PRId64 " a sample: energy %s, cost %s per token",
+                                     comparison->tokens_per_sample,
+                                     quantity(writer, energy, worth->energy_per_token_j),
+                                     quantity(writer, money, worth->cost_per_token_usd)));
 }
 
 void psim_facts_of_method(struct psim_fact_writer *writer, const struct psim_comparison *comparison,

@@ -40,7 +40,7 @@ const char *psim_fact_count(struct psim_fact_writer *writer, int64_t count, cons
 int psim_tightest_stage(const struct psim_simulation *simulation);
 
 #define PSIM_SCENARIO_FACTS 5
-#define PSIM_METHOD_FACTS   15
+#define PSIM_METHOD_FACTS   16
 
 /** What was compared: PSIM_SCENARIO_FACTS at most. */
 void psim_facts_of_scenario(struct psim_fact_writer *writer,

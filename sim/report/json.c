@@ -132,6 +132,8 @@ static json_t *scenario(struct writer *writer, const struct psim_comparison *com
     put(writer, object, "collective", text(comparison->collective));
     put(writer, object, "epoch_samples",
         comparison->epoch_samples > 0 ? count(comparison->epoch_samples) : json_null());
+    put(writer, object, "tokens_per_sample",
+        comparison->tokens_per_sample > 0 ? count(comparison->tokens_per_sample) : json_null());
     put(writer, object, "precision", text(comparison->precision));
     put(writer, object, "optimizer", text(comparison->optimizer));
     put(writer, object, "partition", text(comparison->partition));
@@ -295,12 +297,17 @@ static void put_worth(struct writer *writer, json_t *object, const struct psim_w
     put(writer, object, "energy_per_update_j", real(worth->energy_per_update_j));
     put(writer, object, "energy_per_sample_j", real(worth->energy_per_sample_j));
     put(writer, object, "energy_per_epoch_j", real(worth->energy_per_epoch_j));
+    put(writer, object, "energy_per_token_j", real(worth->energy_per_token_j));
+    put(writer, object, "energy_devices_per_update_j", real(worth->energy_devices_per_update_j));
+    put(writer, object, "energy_links_per_update_j", real(worth->energy_links_per_update_j));
     put(writer, object, "energy_note", text(worth->energy_note));
     put(writer, object, "cost_per_update_usd", real(worth->cost_per_update_usd));
     put(writer, object, "cost_per_sample_usd", real(worth->cost_per_sample_usd));
     put(writer, object, "cost_per_epoch_usd", real(worth->cost_per_epoch_usd));
+    put(writer, object, "cost_per_token_usd", real(worth->cost_per_token_usd));
     put(writer, object, "cost_note", text(worth->cost_note));
     put(writer, object, "price_date", text_or_null(worth->price_date));
+    put(writer, object, "token_note", text(worth->token_note));
     put(writer, object, "time_per_epoch_s", real(worth->time_per_epoch_s));
 }
 

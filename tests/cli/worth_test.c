@@ -96,24 +96,202 @@ static void check_cost(const char *platform, const char *rest, double usd_per_ho
     json_decref(root);
 }
 
-static void check_energy(const char *platform, double power_w)
+static void check_devices(const char *platform, double power_w)
 {
     json_t *root;
 
     write_platform(platform);
     write_scenario("\"backprop\"", "");
     root = simulate();
-    check_near(test_json_number(root, "/results/0/energy_per_update_j"), power_w * UPDATE_S, 1e-9);
+    check_near(test_json_number(root, "/results/0/energy_devices_per_update_j"), power_w * UPDATE_S,
+               1e-9);
     json_decref(root);
+}
+
+/* A scenario of two stages of 3 s that send each other 1 GB, and copies of it. */
+static void write_traffic(const char *engine, const char *rest)
+{
+    char text[2048];
+
+    snprintf(text, sizeof text,
+             "{ \"petrasim\": \"scenario/1\", \"platform\": \"platform.json\", \"model\": { "
+             "\"stages\": [ { \"repeat\": 2, \"forward\": \"1 s\", \"backward\": \"2 s\", "
+             "\"parameters\": \"2 GB\", \"input\": \"1 GB\" } ] }, \"methods\": [\"backprop\"], "
+             "\"engine\": \"%s\", %s }",
+             engine, rest);
+    test_file_write("scenario.json", text);
+}
+
+static void check_links(double links_j, double update_s, const char *note)
+{
+    struct test_output output = test_petrasim("compare", "--format", "json", "scenario.json");
+    json_t *root;
+
+    check_code(&output, 0);
+    root = test_json_parse(output.out);
+    check_near(test_json_number(root, "/results/0/time_per_update_s"), update_s, 1e-12);
+    assert_string_equal(test_json_text(root, "/results/0/energy_note"), note);
+    if (note[0] == '\0') {
+        check_near(test_json_number(root, "/results/0/energy_links_per_update_j"), links_j, 1e-9);
+        check_near(test_json_number(root, "/results/0/energy_per_update_j"),
+                   test_json_number(root, "/results/0/energy_devices_per_update_j") + links_j,
+                   1e-9);
+    } else {
+        assert_true(is_null(root, "/results/0/energy_links_per_update_j"));
+        assert_true(is_null(root, "/results/0/energy_per_update_j"));
+    }
+    json_decref(root);
+    test_output_free(&output);
+}
+
+static const char *const engines[] = {"simgrid", "replay"};
+
+/*
+ * Two hosts, a switch between them, links without a limit that draw 5 W and 1 nJ/b, the switch 20 W
+ * and 0.5 nJ/b.  An update of two micro-batches takes 12 s and sends 1 GB over all three four
+ * times: 30 W * 12 s + 4 * 8e9 b * 2.5 nJ/b = 360 J + 80 J.
+ */
+static void links_draw_power_and_energy_for_every_bit(void **state)
+{
+    static const char platform[] =
+        "\"hosts\": [ { \"name\": \"a\", \"device\": \"gpu\" }, { \"name\": \"b\", \"device\": "
+        "\"gpu\" } ], \"switches\": [ { \"name\": \"s\"%s } ], \"links\": [ { \"name\": \"as\", "
+        "\"between\": [\"a\", \"s\"], \"bandwidth\": \"unlimited\", \"power\": { \"static\": \"5 "
+        "W\", "
+        "\"per_bit\": \"1 nJ/b\" } }, { \"name\": \"sb\", \"between\": [\"s\", \"b\"], "
+        "\"bandwidth\": \"unlimited\", \"power\": { \"static\": \"5 W\", \"per_bit\": \"1000 "
+        "pJ/b\" } } ]";
+    static const struct {
+        const char *power, *note;
+    } switches[] = {
+        {", \"power\": { \"static\": \"20 W\", \"per_bit\": \"0.5 nJ/b\" }", ""},
+        {", \"power\": { \"static\": \"20 W\" }", "the energy per bit of s is not known"},
+        {", \"power\": { \"per_bit\": \"1 nJ/b\" }", "the static power of s is not known"},
+        {"", "the static power of s is not known"},
+    };
+
+    (void)state;
+    write_device(POWER);
+    for (size_t i = 0; i < 2 * sizeof switches / sizeof switches[0]; i++) {
+        char text[1024];
+
+        snprintf(text, sizeof text, platform, switches[i / 2].power);
+        write_platform(text);
+        write_traffic(engines[i % 2], "\"batch\": { \"microbatch\": 4, \"accumulation\": 2 }");
+        check_links(440, 12, switches[i / 2].note);
+    }
+}
+
+static void what_is_not_known_of_devices_and_of_links_is_named_together(void **state)
+{
+    struct test_output output;
+
+    (void)state;
+    write_platform(NODES(""));
+    write_scenario("\"backprop\"", "");
+    write_device("");
+    check_links(0, UPDATE_S,
+                "the busy power of gpu is not known; the static power of n0.switch is not known");
+    write_device(POWER);
+    output = test_petrasim("run", "scenario.json", "--format", "md");
+    check_contains(output.out, "unknown: the static power of n0.switch is not known; devices alone "
+                               "6.000 kJ per update");
+    test_output_free(&output);
+}
+
+/* Four hosts on one switch, links of 1 nJ/b but for the last. */
+static void write_star(const char *last_per_bit)
+{
+    char platform[2048] = "\"hosts\": [ ", text[512];
+
+    for (int i = 0; i < 4; i++) {
+        snprintf(text, sizeof text, "%s{ \"name\": \"h%d\", \"device\": \"gpu\" }",
+                 i == 0 ? "" : ", ", i);
+        strcat(platform, text);
+    }
+    strcat(platform, " ], \"switches\": [ { \"name\": \"s\", \"power\": { \"static\": \"0 W\", "
+                     "\"per_bit\": \"0 pJ/b\" } } ], \"links\": [ ");
+    for (int i = 0; i < 4; i++) {
+        snprintf(text, sizeof text,
+                 "%s{ \"name\": \"l%d\", \"between\": [\"h%d\", \"s\"], \"bandwidth\": "
+                 "\"unlimited\", \"power\": { \"static\": \"0 W\", \"per_bit\": \"%s\" } }",
+                 i == 0 ? "" : ", ", i, i, i == 3 ? last_per_bit : "1 nJ/b");
+        strcat(platform, text);
+    }
+    strcat(platform, " ]");
+    write_platform(platform);
+}
+
+/*
+ * Two copies send 1 GB forward and back in each of three micro-batches, and by ring the 2 GB of
+ * each stage's gradients once a copy; every message crosses two links: (2 * 3 * 2 + 2 * 2 * 2) GB *
+ * 2 * 8 b/B * 1 nJ/b.  A dearer link of one copy keeps the copies from standing for each other:
+ * that copy's 6 GB and the 4 GB of its stage's sum cross it, for 2 nJ/b more.
+ */
+static void copies_and_their_all_reduce_count_folded_or_not(void **state)
+{
+    static const char *const folds[] = {"true", "false"};
+    static const char *const last[] = {"1 nJ/b", "3 nJ/b"};
+    static const double energy_j[] = {320, 320 + 10 * 8 * 2};
+
+    (void)state;
+    write_device(POWER);
+    for (int i = 0; i < 8; i++) {
+        char text[512];
+
+        write_star(last[i / 4]);
+        snprintf(text, sizeof text,
+                 "\"batch\": { \"microbatch\": 4, \"accumulation\": 3 }, \"data_parallel\": { "
+                 "\"replicas\": 2, \"collective\": \"ring\", \"fold\": %s }",
+                 folds[i / 2 % 2]);
+        write_traffic(engines[i % 2], text);
+        check_links(energy_j[i / 4], 18, "");
+    }
+}
+
+#define NOTHING_PER_BIT(watt) "\"power\": { \"static\": \"" watt "\", \"per_bit\": \"0 pJ/b\" }"
+
+/* Two nodes: 8 ports of 1 W, two NICs of 10 W, one switch of 50 W. */
+static void short_forms_say_what_their_parts_draw(void **state)
+{
+    static const char platform[] =
+        "\"nodes\": [ { \"name\": \"n\", \"count\": 2, \"devices\": [ { \"type\": \"gpu\", "
+        "\"count\": 4 } ], \"interconnect\": { \"kind\": \"switch\", \"bandwidth\": \"1000000 "
+        "TB/s\", " NOTHING_PER_BIT(
+            "1 W") " }, \"nics\": { \"bandwidth\": \"1000000 Tb/s\", "
+                   "\"power\": { \"static\": \"10 W\", \"per_bit\": \"3 pJ/b\", \"source\": \"a "
+                   "sheet\" } } } "
+                   "], \"network\": { \"kind\": \"switch\", " NOTHING_PER_BIT("50 W") " }";
+    struct test_output output;
+
+    (void)state;
+    write_device(POWER);
+    write_platform(platform);
+    write_scenario("\"backprop\"", "");
+    check_links(78 * UPDATE_S, UPDATE_S, "");
+    output = test_petrasim("show", "platform", "platform.json");
+    check_contains(output.out, "power   n0.nic0                 10 W                  published  a "
+                               "sheet\n");
+    check_contains(output.out, "3 pJ/b                published  a sheet\n");
+    check_contains(output.out,
+                   "power   network                 50 W                  assumed    no "
+                   "source given\n");
+    test_output_free(&output);
+    output = test_petrasim("show", "platform", "platform.json", "--expanded");
+    check_contains(output.out, "\"power\": { \"static\": \"10 W\", \"per_bit\": \"3 pJ/b\", "
+                               "\"source\": \"a sheet\" } }");
+    test_file_write("platform.json", output.out);
+    test_output_free(&output);
+    check_links(78 * UPDATE_S, UPDATE_S, "");
 }
 
 static void energy_is_of_busy_and_idle_time_and_of_idle_devices(void **state)
 {
     (void)state;
     write_device(POWER);
-    check_energy(FREE_PLATFORM, 200 + 200 + 100);
-    check_energy(NODES(""), 2 * 200 + 6 * 100);
-    check_energy(NODES("") ", \"use\": 3", 2 * 200 + 100);
+    check_devices(FREE_PLATFORM, 200 + 200 + 100);
+    check_devices(NODES(""), 2 * 200 + 6 * 100);
+    check_devices(NODES("") ", \"use\": 3", 2 * 200 + 100);
 }
 
 static void whole_nodes_that_hold_a_stage_are_paid_for(void **state)
@@ -147,7 +325,33 @@ static void figures_per_sample_and_epoch_follow(void **state)
     assert_string_equal(test_json_text(root, "/results/0/energy_note"), "");
     assert_string_equal(test_json_text(root, "/results/0/cost_note"), "");
     check_near(test_json_number(root, "/scenario/resolved/epoch_samples"), 1000, 0);
+    assert_true(is_null(root, "/results/0/energy_per_token_j"));
+    assert_true(is_null(root, "/results/0/cost_per_token_usd"));
+    assert_string_equal(test_json_text(root, "/results/0/token_note"),
+                        "the scenario gives no \"tokens_per_sample\"");
     json_decref(root);
+}
+
+static void figures_per_token_need_the_tokens_of_a_sample(void **state)
+{
+    struct test_output output;
+    json_t *root;
+
+    (void)state;
+    write_device(POWER ", " DEVICE_PRICE);
+    write_platform(FREE_PLATFORM);
+    write_scenario("\"backprop\"", "\"tokens_per_sample\": 500");
+    root = simulate();
+    check_near(test_json_number(root, "/results/0/energy_per_token_j"), 1.5, 1e-9);
+    check_near(test_json_number(root, "/results/0/cost_per_token_usd"), 4 * 6 / 3600.0 / 2000,
+               1e-9);
+    check_near(test_json_number(root, "/scenario/resolved/tokens_per_sample"), 500, 0);
+    assert_string_equal(test_json_text(root, "/results/0/token_note"), "");
+    json_decref(root);
+    output = test_petrasim("run", "scenario.json", "--format", "md");
+    check_contains(output.out, "500 a sample: energy 1.5");
+    check_contains(output.out, "3.000 kJ per update (devices 3.000 kJ, links 0");
+    test_output_free(&output);
 }
 
 static void an_update_of_one_microbatch_has_its_samples_alone(void **state)
@@ -331,6 +535,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(energy_is_of_busy_and_idle_time_and_of_idle_devices),
+        cmocka_unit_test(links_draw_power_and_energy_for_every_bit),
+        cmocka_unit_test(what_is_not_known_of_devices_and_of_links_is_named_together),
+        cmocka_unit_test(copies_and_their_all_reduce_count_folded_or_not),
+        cmocka_unit_test(short_forms_say_what_their_parts_draw),
+        cmocka_unit_test(figures_per_token_need_the_tokens_of_a_sample),
         cmocka_unit_test(whole_nodes_that_hold_a_stage_are_paid_for),
         cmocka_unit_test(figures_per_sample_and_epoch_follow),
         cmocka_unit_test(an_update_of_one_microbatch_has_its_samples_alone),

@@ -233,6 +233,7 @@ static void every_unit_is_in_the_patterns(void **state)
         {"positive_time", PSIM_DIMENSION_SECONDS},
         {"computing_rate", PSIM_DIMENSION_FLOP_PER_S},
         {"power", PSIM_DIMENSION_WATT},
+        {"energy_per_bit", PSIM_DIMENSION_JOULE_PER_BYTE},
         {"hourly_price", PSIM_DIMENSION_USD_PER_HOUR},
     };
     struct test_schemas schemas;

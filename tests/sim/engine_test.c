@@ -119,7 +119,7 @@ static struct psim_platform two_nodes(void)
             100e9;
         must_be_ok(psim_platform_add_node(&platform, node, &spec, NULL));
     }
-    must_be_ok(psim_platform_add_network(&platform, network, &no_latency, NULL));
+    must_be_ok(psim_platform_add_network(&platform, network, &no_latency, NULL, NULL));
     must_be_ok(psim_platform_finish(&platform, 0, NULL));
     return platform;
 }

@@ -81,7 +81,7 @@ static enum psim_status add_network(struct psim_platform *platform,
 
     assert_non_null(kind);
     values = read_values(kind->parameters, cluster->between, items);
-    return psim_platform_add_network(platform, kind, &values, err);
+    return psim_platform_add_network(platform, kind, &values, NULL, err);
 }
 
 enum psim_status test_cluster_build(struct psim_platform *platform,

@@ -117,6 +117,11 @@ static struct psim_result known_row(void)
         .note = "",
         .tag_share = {0.25, 0.5, 0.0, 0.25},
         .worth = {.energy_per_update_j = 512.0,
+                  .energy_devices_per_update_j = 500.0,
+                  .energy_links_per_update_j = 12.0,
+                  .energy_per_token_j = 0.0078125,
+                  .cost_per_token_usd = 4.196e-8,
+                  .token_note = "",
                   .energy_per_sample_j = 1.0,
                   .energy_per_epoch_j = 1.28e6,
                   .cost_per_update_usd = 0.00275,
@@ -163,7 +168,8 @@ static struct psim_result unknown_row(void)
     row.peak_bytes_max = -1;
     row.peak_bytes_sum = -1;
     row.bottleneck = "unknown";
-    row.worth = (struct psim_worth){NAN, NAN, NAN, NAN, NAN, NAN, NAN, "no power", "no price", ""};
+    row.worth = (struct psim_worth){NAN, NAN, NAN, NAN,        NAN,        NAN,         NAN, NAN,
+                                    NAN, NAN, NAN, "no power", "no price", "no tokens", ""};
     return row;
 }
 
@@ -225,6 +231,7 @@ static struct psim_comparison sample(void)
         .microbatch = 64,
         .accumulation = 8,
         .epoch_samples = 1280000,
+        .tokens_per_sample = 128,
         .placement = devices,
         .placement_count = STAGES,
         .devices = 4,

@@ -57,6 +57,9 @@ static void every_unit_has_its_exact_value(void **state)
         {"19.5 TFLOP/s", PSIM_DIMENSION_FLOP_PER_S, 19.5e12},
         {"1 PFLOP/s", PSIM_DIMENSION_FLOP_PER_S, 1e15},
         {"400 W", PSIM_DIMENSION_WATT, 400},
+        {"5 pJ/b", PSIM_DIMENSION_JOULE_PER_BYTE, 40e-12},
+        {"0.5 nJ/b", PSIM_DIMENSION_JOULE_PER_BYTE, 4e-9},
+        {"3 J/B", PSIM_DIMENSION_JOULE_PER_BYTE, 3},
         {"2.5 USD/h", PSIM_DIMENSION_USD_PER_HOUR, 2.5},
     };
     size_t units = 0;
