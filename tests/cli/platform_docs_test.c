@@ -67,26 +67,63 @@ static void checker_rejects_a_missing_section_and_a_missing_row(void **state)
     assert_false(has_section("\n### `k`: x\n| `a` | x |\n## y\n| `b` | x |\n", "k", keys));
 }
 
-static void every_file_in_it_is_valid(void **state)
+/* Writes every file that the document shows; the device under the name that it says. */
+static int write_files(char *text)
 {
-    char *text = test_file_read(DOCUMENT, NULL);
     int files = 0;
 
-    (void)state;
     for (char *block = text; (block = strstr(block, "```json\n")) != NULL; files++) {
         char *start = block + strlen("```json\n"), *end = strstr(start, "```");
-        struct test_output output;
+        char name[32];
 
         assert_non_null(end);
         *end = '\0';
-        test_file_write("platform.json", start);
-        output = test_petrasim("check", "platform.json");
-        check_code(&output, 0);
-        test_output_free(&output);
+        snprintf(name, sizeof name, "platform%d.json", files);
+        test_file_write(strstr(start, "\"device/1\"") != NULL ? "my-gpu.json" : name, start);
         block = end + 1;
     }
-    assert_int_equal(files, 2);
+    return files;
+}
+
+static void every_file_in_it_is_valid(void **state)
+{
+    static const char *const files[] = {"platform0.json", "platform1.json", "my-gpu.json",
+                                        "platform3.json"};
+    char *text = test_file_read(DOCUMENT, NULL);
+
+    (void)state;
+    assert_int_equal(write_files(text), 4);
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        struct test_output output = test_petrasim("check", files[i]);
+
+        check_code(&output, 0);
+        assert_null(strstr(output.err, "warning"));
+        test_output_free(&output);
+    }
     free(text);
+}
+
+/* The cluster with a device of its own runs a pipeline through both kinds of machine. */
+static void a_cluster_of_ones_own_simulates(void **state)
+{
+    char *text = test_file_read(DOCUMENT, NULL);
+    struct test_output output;
+
+    (void)state;
+    (void)write_files(text);
+    free(text);
+    test_file_write(
+        "scenario.json",
+        "{ \"petrasim\": \"scenario/1\", \"model\": { \"name\": \"revnet18\" }, "
+        "\"platform\": \"platform1.json\", \"methods\": [\"petra\"], \"batch\": { "
+        "\"microbatch\": 8 }, \"precision\": \"bf16\", \"placement\": [\"big0.gpu0\", "
+        "\"big0.gpu3\", \"big1.gpu0\", \"desk0.gpu0\", \"desk0.gpu1\", \"desk2.gpu1\"], "
+        "\"partition\": \"balanced\" }");
+    output = test_petrasim("run", "scenario.json");
+    check_code(&output, 0);
+    check_contains(output.out, "My GPU");
+    check_contains(output.out, "desk2.gpu1");
+    test_output_free(&output);
 }
 
 int main(void)
@@ -95,6 +132,7 @@ int main(void)
         cmocka_unit_test(every_key_of_every_topology_has_its_row),
         cmocka_unit_test(checker_rejects_a_missing_section_and_a_missing_row),
         cmocka_unit_test(every_file_in_it_is_valid),
+        cmocka_unit_test(a_cluster_of_ones_own_simulates),
     };
 
     return cmocka_run_group_tests_name("platform docs", tests, test_scratch_enter,
