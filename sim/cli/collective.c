@@ -46,15 +46,6 @@ static enum psim_status read_sizes(const char *text, double *first, double *last
     return status;
 }
 
-static int nodes_of(const struct psim_group *group)
-{
-    int nodes = 1;
-
-    for (int r = 1; r < group->ranks; r++)
-        nodes += group->node[r] != group->node[r - 1] ? 1 : 0;
-    return nodes;
-}
-
 static enum psim_status choose_algorithm(struct request *r, const char *name,
                                          const struct psim_protocol *protocol,
                                          struct psim_error *err)
@@ -63,20 +54,20 @@ static enum psim_status choose_algorithm(struct request *r, const char *name,
     const char *near;
     size_t count = 0;
 
-    r->curve = psim_protocol_curve(protocol, r->kind, nodes_of(&r->group), r->group.ranks);
-    if (name == NULL)
-        name = r->curve == NULL ? "ring" : r->curve->algorithm->name;
-    r->algorithm = psim_collective_find(name);
-    if (r->algorithm == NULL) {
+    const struct psim_collective *asked = name == NULL ? NULL : psim_collective_find(name);
+    struct psim_collective_choice choice;
+
+    if (name != NULL && asked == NULL) {
         for (; psim_collective_table[count] != NULL && count < 64; count++)
             names[count] = psim_collective_table[count]->name;
         near = psim_nearest_name(name, names, count);
         return psim_fail(err, PSIM_ERR_NOTFOUND, "--algorithm", "there is no algorithm \"%s\"%s%s",
                          name, near == NULL ? "" : "; nearest: ", near == NULL ? "" : near);
     }
-    r->group.in_switch = strcmp(name, "nvls") == 0;
-    if (r->curve != NULL && r->curve->algorithm != r->algorithm)
-        r->curve = NULL;
+    choice = psim_protocol_choose(protocol, r->kind, &r->group, asked);
+    r->algorithm = choice.algorithm;
+    r->curve = choice.curve;
+    r->group.in_switch = choice.in_switch;
     return PSIM_OK;
 }
 
