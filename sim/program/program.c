@@ -164,11 +164,10 @@ out:
 
 void psim_program_release(struct psim_program *program)
 {
-    if (program->sync_first != NULL)
-        psim_program_release_flows(
-            program->sync_flows, program->sync_first[program->shape.stages * program->sync_phases]);
+    psim_program_release_flows(program->sync_flows, psim_program_sync_count(program));
     psim_program_release_hops(program->hops, program->lanes * program->shape.stages);
     psim_free(program->sync_first);
+    psim_free(program->sync_choices);
     psim_free(program->places);
     psim_free(program->reversible);
     *program = (struct psim_program){0};
