@@ -203,6 +203,21 @@ static void copies_that_share_a_link_load_it_as_all_do(void **state)
 {
     (void)state;
     folds("4x8-a100-opa100", 4, 8, 2, 1);
+    folds("8x-3090-pcie", 2, 4, 1, 1);
+}
+
+/* Both directions share a link: what a copy sends waits for what it receives. */
+static void copies_fold_over_half_duplex_links(void **state)
+{
+    struct test_pipeline pipeline;
+
+    (void)state;
+    make_pipeline(&pipeline, "8x-3090-pcie", 2, 200000000);
+    for (int i = 0; i < pipeline.platform.link_count; i++)
+        pipeline.platform.links[i].sharing = PSIM_SHARED;
+    one_order_folds(&pipeline, 4, STAGES_FIRST, 1);
+    one_order_folds(&pipeline, 4, REPLICAS_FIRST, 1);
+    test_pipeline_release(&pipeline);
 }
 
 /* 64 devices in four pods of two leaves: what a copy sends the next one stays in a pod or leaves
@@ -433,6 +448,7 @@ int main(void)
         cmocka_unit_test(one_copy_is_the_plain_pipeline),
         cmocka_unit_test(folded_copies_take_as_long_as_all_of_them),
         cmocka_unit_test(copies_that_share_a_link_load_it_as_all_do),
+        cmocka_unit_test(copies_fold_over_half_duplex_links),
         cmocka_unit_test(copies_in_pods_fold_by_their_place_in_the_pod),
         cmocka_unit_test(a_slower_link_is_seen),
         cmocka_unit_test(a_switch_adds_up_gradients),
