@@ -47,8 +47,8 @@ static struct busiest busiest_link(const struct psim_program *program,
 
     if (seconds == NULL)
         return (struct busiest){-1, 0};
-    for (int hop = 0; hop + 1 < program->shape.stages; hop++) {
-        for (int d = 0; d < 2; d++)
+    for (int hop = 0; hop < program->lanes * program->shape.stages; hop++) {
+        for (int d = 0; d < 2 && (hop + 1) % program->shape.stages != 0; d++)
             load_route(program->platform, &program->hops[hop].route[d],
                        (double)program->hops[hop].bytes[d], seconds);
     }

@@ -57,15 +57,6 @@ static enum psim_status read_sizes(const char *text, double *first, double *last
     return status;
 }
 
-static int nodes_of(const struct psim_group *group)
-{
-    int nodes = 1;
-
-    for (int r = 1; r < group->ranks; r++)
-        nodes += group->node[r] != group->node[r - 1] ? 1 : 0;
-    return nodes;
-}
-
 static enum psim_status find_algorithm(const char *name, const struct psim_collective **out,
                                        struct psim_error *err)
 {
@@ -83,16 +74,16 @@ static enum psim_status find_algorithm(const char *name, const struct psim_colle
                      name, near == NULL ? "" : "; nearest: ", near == NULL ? "" : near);
 }
 
-/* The algorithm that was asked for, else the measured one, else a ring. */
+/* The algorithm that was asked for, else the one that a training step would take. */
 static enum psim_status choose_algorithm(struct request *r, const struct psim_protocol *protocol,
                                          struct psim_error *err)
 {
-    r->curve = psim_protocol_curve(protocol, r->kind, nodes_of(&r->group), r->group.ranks);
-    if (r->algorithm == NULL)
-        r->algorithm = r->curve == NULL ? psim_collective_find("ring") : r->curve->algorithm;
-    r->group.in_switch = strcmp(r->algorithm->name, "nvls") == 0;
-    if (r->curve != NULL && r->curve->algorithm != r->algorithm)
-        r->curve = NULL;
+    const struct psim_collective_choice choice =
+        psim_protocol_choose(protocol, r->kind, &r->group, r->algorithm);
+
+    r->algorithm = choice.algorithm;
+    r->curve = choice.curve;
+    r->group.in_switch = choice.in_switch;
     if (r->algorithm->applies(r->kind, &r->group))
         return PSIM_OK;
     return psim_fail(err, PSIM_ERR_UNSUPPORTED, "--algorithm",

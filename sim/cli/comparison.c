@@ -54,8 +54,10 @@ static enum psim_status replicate(const struct psim_scenario *scenario,
 {
     const struct psim_data_parallel *parallel = &scenario->data_parallel;
     const int stages = program->shape.stages, copies = parallel->replicas;
-    struct psim_replication replication = {
-        .replicas = copies, .folded = parallel->fold && scenario->conditions == NULL};
+    struct psim_replication replication = {.replicas = copies,
+                                           .folded = parallel->fold && scenario->conditions == NULL,
+                                           .not_before = !parallel->overlap,
+                                           .protocol = &scenario->protocol};
     int *devices;
     enum psim_status status;
 
@@ -69,7 +71,8 @@ static enum psim_status replicate(const struct psim_scenario *scenario,
             devices[r * stages + j] = psim_study_device(scenario, program, r, j);
     }
     replication.devices = devices;
-    replication.collective = psim_collective_find(parallel->collective);
+    if (parallel->collective != NULL)
+        replication.collective = psim_collective_find(parallel->collective);
     status = psim_program_replicate(program, &replication, err);
     psim_free(devices);
     return status;
@@ -296,14 +299,78 @@ static bool add_worth_notes(struct psim_study *study, const char **lines)
     return ok;
 }
 
-/* Every row's copies share no link, so that one stands for all. */
-static bool folded(const struct psim_study *study)
+/* Kinds of copies, of the row that has most. */
+static int kinds_of_copies(const struct psim_study *study)
 {
-    for (int i = 0; i < study->comparison.result_count; i++) {
-        if (study->programs[i].lanes != 1)
-            return false;
+    int kinds = 1;
+
+    for (int i = 0; i < study->comparison.result_count; i++)
+        kinds = study->programs[i].lanes > kinds ? study->programs[i].lanes : kinds;
+    return kinds;
+}
+
+/* Does any stage of any row sum its gradients by this algorithm? */
+static bool sums_by(const struct psim_study *study, const struct psim_collective *algorithm)
+{
+    for (int i = 0; i < study->scenario->method_count; i++) {
+        const struct psim_program *program = &study->programs[i];
+
+        for (int j = 0; program->sync_choices != NULL && j < program->shape.stages; j++) {
+            if (program->sync_choices[j].algorithm == algorithm)
+                return true;
+        }
     }
-    return true;
+    return false;
+}
+
+/* "ring", or "nvls and ring" where stages differ; NULL when memory is out. */
+static const char *name_collectives(struct psim_study *study)
+{
+    const char *text = "";
+
+    for (size_t i = 0; text != NULL && psim_collective_table[i] != NULL; i++) {
+        if (sums_by(study, psim_collective_table[i]))
+            text = psim_arena_printf(&study->arena, "%s%s%s", text, text[0] == '\0' ? "" : " and ",
+                                     psim_collective_table[i]->name);
+    }
+    return text;
+}
+
+/* Are the messages of a stage's all-reduce scaled to measured times? */
+static bool sums_as_measured(const struct psim_study *study)
+{
+    for (int i = 0; i < study->scenario->method_count; i++) {
+        const struct psim_program *program = &study->programs[i];
+
+        for (int j = 0; program->sync_choices != NULL && j < program->shape.stages; j++) {
+            if (program->sync_choices[j].curve != NULL)
+                return true;
+        }
+    }
+    return false;
+}
+
+static const char *copies_note(struct psim_study *study)
+{
+    const struct psim_data_parallel *parallel = &study->scenario->data_parallel;
+    const int kinds = kinds_of_copies(study);
+    const char *folded = "";
+
+    if (kinds == 1)
+        folded = "; copies are folded into one";
+    else if (kinds < parallel->replicas)
+        folded = psim_arena_printf(&study->arena, "; copies are folded into %d", kinds);
+    if (folded == NULL)
+        return NULL;
+    return psim_arena_printf(
+        &study->arena,
+        "%d copies of the pipeline, %d device%s a stage; gradients summed by %s%s before each "
+        "update, %s; samples per s are of all copies, all else is of one%s",
+        parallel->replicas, parallel->devices_per_stage,
+        parallel->devices_per_stage == 1 ? "" : "s", study->comparison.collective,
+        sums_as_measured(study) ? " at measured rates" : "",
+        parallel->overlap ? "each stage's while others still work" : "once all stages have theirs",
+        folded);
 }
 
 static bool fill_notes(struct psim_study *study)
@@ -317,15 +384,7 @@ static bool fill_notes(struct psim_study *study)
     bool ok = lines != NULL;
 
     if (ok && parallel->replicas > 1)
-        ok = add_line(&study->arena, lines, &c->note_count,
-                      psim_arena_printf(&study->arena,
-                                        "%d copies of the pipeline, %d device%s a stage; gradients "
-                                        "summed by %s before each update, not overlapped; samples "
-                                        "per s are of all copies, all else is of one%s",
-                                        parallel->replicas, parallel->devices_per_stage,
-                                        parallel->devices_per_stage == 1 ? "" : "s",
-                                        parallel->collective,
-                                        folded(study) ? "; copies are folded into one" : ""));
+        ok = add_line(&study->arena, lines, &c->note_count, copies_note(study));
     if (ok && c->devices > used)
         ok = add_line(&study->arena, lines, &c->note_count,
                       psim_arena_printf(&study->arena, "%d of %d devices hold%s a stage, %d idle",
@@ -406,7 +465,7 @@ static bool fill_header(struct psim_study *study)
         .accumulation = s->accumulation,
         .replicas = s->data_parallel.replicas,
         .devices_per_stage = s->data_parallel.devices_per_stage,
-        .collective = s->data_parallel.replicas > 1 ? s->data_parallel.collective : NULL,
+        .collective = s->data_parallel.replicas > 1 ? name_collectives(study) : NULL,
         .epoch_samples = s->epoch_samples,
         .tokens_per_sample = s->tokens_per_sample,
         .placement = placement,
@@ -414,7 +473,8 @@ static bool fill_header(struct psim_study *study)
         .devices = s->platform.device_count,
         .baseline = s->baseline,
     };
-    return study->comparison.partition != NULL;
+    return study->comparison.partition != NULL &&
+           (s->data_parallel.replicas == 1 || study->comparison.collective != NULL);
 }
 
 /* simgrid runs in children, several at a time; replay needs none and is faster here. */

@@ -96,44 +96,28 @@ static struct sum static_power(struct psim_arena *arena, const struct psim_platf
     return sum;
 }
 
-/* Adds what `bytes` take on their way, in joule. */
-static void add_way(struct sum *sum, struct psim_arena *arena, const struct psim_platform *platform,
-                    const struct psim_route *route, double bytes)
-{
-    for (int h = 0; bytes > 0 && h < route->hop_count; h++) {
-        const struct psim_link *link = &platform->links[route->hops[h].link];
-        const struct psim_vertex *end =
-            &platform->vertices[psim_platform_hop_end(platform, &route->hops[h])];
-
-        add(sum, arena, bytes * link_power(link).joule_per_byte, "the energy per bit of",
-            link->name);
-        add(sum, arena, bytes * vertex_power(end).joule_per_byte, "the energy per bit of",
-            end->name);
-    }
-}
-
-/* What all messages of one update of all copies take, in joule.  Copies that are folded, and the
- * devices that share a stage, send alike. */
+/* What all messages of one update of all copies take, in joule.  The devices that share a stage
+ * send alike. */
 static struct sum traffic_energy(struct psim_arena *arena, const struct psim_scenario *scenario,
                                  const struct psim_program *program)
 {
-    const struct psim_data_parallel *parallel = &scenario->data_parallel;
-    const int stages = program->shape.stages;
-    const double alike = (double)parallel->replicas / program->lanes * parallel->devices_per_stage;
-    const double microbatches =
-        program->method->updates_every_microbatch ? 1 : (double)program->shape.accumulation;
-    const int flows =
-        program->sync_first == NULL ? 0 : program->sync_first[stages * program->sync_phases];
+    const struct psim_platform *platform = program->platform;
+    const double alike = (double)scenario->data_parallel.devices_per_stage;
     struct sum sum = {0, ""};
 
-    for (int q = 0; q < program->lanes * stages; q++) {
-        for (int d = 0; d < 2 && (q + 1) % stages != 0; d++)
-            add_way(&sum, arena, program->platform, &program->hops[q].route[d],
-                    alike * microbatches * (double)program->hops[q].bytes[d]);
+    for (int i = 0; i < platform->link_count; i++) {
+        if (program->link_bytes[i] > 0)
+            add(&sum, arena,
+                alike * program->link_bytes[i] * link_power(&platform->links[i]).joule_per_byte,
+                "the energy per bit of", platform->links[i].name);
     }
-    for (int f = 0; f < flows; f++)
-        add_way(&sum, arena, program->platform, &program->sync_flows[f].route,
-                alike * program->sync_flows[f].bytes);
+    for (int v = 0; v < platform->vertex_count; v++) {
+        if (program->vertex_bytes[v] > 0)
+            add(&sum, arena,
+                alike * program->vertex_bytes[v] *
+                    vertex_power(&platform->vertices[v]).joule_per_byte,
+                "the energy per bit of", platform->vertices[v].name);
+    }
     return sum;
 }
 

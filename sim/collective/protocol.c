@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stddef.h>
+#include <string.h>
 
 static double distance(int a, int b)
 {
@@ -63,4 +64,54 @@ struct psim_collective_terms psim_rate_curve_terms(const struct psim_rate_curve 
     if (unscaled_s > 0 && total_s > curve->base_s)
         terms.byte_factor = (total_s - curve->base_s) / unscaled_s;
     return terms;
+}
+
+static int nodes_of(const struct psim_group *group)
+{
+    int nodes = 1;
+
+    for (int r = 1; group->node != NULL && r < group->ranks; r++)
+        nodes += group->node[r] != group->node[r - 1] ? 1 : 0;
+    return nodes;
+}
+
+static bool reduces_in_switch(const struct psim_collective *algorithm)
+{
+    return strcmp(algorithm->name, "nvls") == 0;
+}
+
+static bool applies(const struct psim_collective *algorithm, enum psim_collective_kind kind,
+                    const struct psim_group *group)
+{
+    struct psim_group with_switch = *group;
+
+    with_switch.in_switch = reduces_in_switch(algorithm);
+    return algorithm->applies(kind, &with_switch);
+}
+
+struct psim_collective_choice psim_protocol_choose(const struct psim_protocol *protocol,
+                                                   enum psim_collective_kind kind,
+                                                   const struct psim_group *group,
+                                                   const struct psim_collective *algorithm)
+{
+    struct psim_collective_choice choice = {.algorithm = algorithm};
+
+    if (protocol != NULL)
+        choice.curve = psim_protocol_curve(protocol, kind, nodes_of(group), group->ranks);
+    if (algorithm == NULL && choice.curve != NULL && applies(choice.curve->algorithm, kind, group))
+        choice.algorithm = choice.curve->algorithm;
+    else if (algorithm == NULL)
+        choice.algorithm = psim_collective_find("ring");
+    if (choice.curve != NULL && choice.curve->algorithm != choice.algorithm)
+        choice.curve = NULL;
+    choice.in_switch = reduces_in_switch(choice.algorithm);
+    return choice;
+}
+
+struct psim_collective_terms psim_collective_choice_terms(const struct psim_collective_choice *c,
+                                                          int ranks, double bytes)
+{
+    if (c->curve == NULL)
+        return (struct psim_collective_terms){.measured = false};
+    return psim_rate_curve_terms(c->curve, ranks, bytes);
 }

@@ -43,6 +43,28 @@ struct psim_collective_terms {
     double byte_factor; /**< bytes sent for one of the algorithm's */
 };
 
+/** How an operation on a group is run. */
+struct psim_collective_choice {
+    const struct psim_collective *algorithm;
+    const struct psim_rate_curve *curve; /**< NULL: nothing measured, or by another algorithm */
+    bool in_switch;                      /**< for psim_group.in_switch */
+};
+
+/**
+ * The algorithm asked for; else the one that was measured on the group most like this one, else
+ * "ring", as also where the measured one does not run on this group.
+ * @param[in] protocol   NULL: nothing was measured
+ * @param[in] algorithm  NULL: none was asked for.  Whether it runs on the group is not asked.
+ */
+struct psim_collective_choice psim_protocol_choose(const struct psim_protocol *protocol,
+                                                   enum psim_collective_kind kind,
+                                                   const struct psim_group *group,
+                                                   const struct psim_collective *algorithm);
+
+/** What a choice means for the messages of an operation; not measured where no curve is. */
+struct psim_collective_terms psim_collective_choice_terms(const struct psim_collective_choice *c,
+                                                          int ranks, double bytes);
+
 /** The curve of the operation that was measured on the group most like this one: of as many nodes
  *  if there is one, then with the least ratio of ranks; NULL: none of one node for one node, or of
  *  several for several. */

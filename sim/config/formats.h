@@ -51,6 +51,11 @@ bool psim_read_network(struct psim_reader *reader, const struct psim_node *root,
 bool psim_read_collectives(struct psim_reader *reader, const struct psim_node *root,
                            struct psim_protocol *out);
 
+/** The curves of the catalogue's files that name a platform, read as inputs of the file at hand;
+ *  none without a catalogue.  A fault is reported, as one of `node` where a file has it. */
+void psim_read_catalogue_collectives(struct psim_reader *reader, const struct psim_node *node,
+                                     const char *platform, struct psim_protocol *out);
+
 bool psim_read_scenario(struct psim_reader *reader, const struct psim_node *root,
                         struct psim_scenario *out);
 

@@ -262,3 +262,53 @@ enum psim_status psim_catalogue_find_collectives(const struct psim_catalogue *ca
         *out = all;
     return status;
 }
+
+/* Files that do not name the platform are no inputs: they are looked into by another reader.  A
+ * faulty one may name it, and is left to the one at hand to complain of. */
+static bool may_be_for(const char *file, const char *platform)
+{
+    struct psim_diagnostics faults = PSIM_DIAGNOSTICS_INIT;
+    struct psim_arena arena = PSIM_ARENA_INIT;
+    struct psim_protocol protocol;
+    const bool found = psim_collectives_read(file, &arena, &protocol, &faults) != PSIM_OK ||
+                       holds_for(&protocol, platform);
+
+    psim_diagnostics_release(&faults);
+    psim_arena_release(&arena);
+    return found;
+}
+
+void psim_read_catalogue_collectives(struct psim_reader *reader, const struct psim_node *node,
+                                     const char *platform, struct psim_protocol *out)
+{
+    struct psim_protocol all = {.name = platform};
+    struct psim_error err = PSIM_ERROR_INIT;
+    const char *const *names = NULL;
+    int count = 0;
+
+    if (reader->catalogue == NULL)
+        return;
+    if (psim_catalogue_list(reader->catalogue, "collectives", reader->arena, &names, &count,
+                            &err) != PSIM_OK) {
+        psim_reader_error(reader, node, err.status, NULL, "%s: %s", err.where, err.message);
+        return;
+    }
+    for (int i = 0; i < count; i++) {
+        const char *file = psim_arena_printf(reader->arena, "%s/collectives/%s.json",
+                                             reader->catalogue->root, names[i]);
+        const struct psim_node *root;
+        struct psim_protocol protocol;
+
+        if (file == NULL) {
+            psim_reader_out_of_memory(reader);
+            return;
+        }
+        if (!may_be_for(file, platform))
+            continue;
+        root = psim_reader_open(reader, file, PSIM_FILE_COLLECTIVES, node);
+        if (root != NULL && psim_read_collectives(reader, root, &protocol) &&
+            add_curves(reader->arena, &protocol, &all) != PSIM_OK)
+            psim_reader_out_of_memory(reader);
+    }
+    *out = all;
+}

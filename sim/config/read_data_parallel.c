@@ -13,7 +13,7 @@
 
 static const char *const order_names[] = {"stages_first", "replicas_first", NULL};
 
-/* The name of an algorithm that the table has, "ring" where the file does not say. */
+/* The name of an algorithm that the table has, NULL where the file does not say. */
 static const char *settle_collective(struct psim_reader *reader, const struct psim_node *node)
 {
     const char *names[32], *text;
@@ -21,7 +21,7 @@ static const char *settle_collective(struct psim_reader *reader, const struct ps
     size_t count = 0;
 
     if (node == NULL)
-        return "ring";
+        return NULL;
     text = psim_read_text(reader, node);
     if (text == NULL)
         return NULL;
@@ -84,10 +84,11 @@ void psim_read_data_parallel(struct psim_reader *reader, const struct psim_node 
         {.key = "order", .kind = PSIM_FIELD_CHOICE, .names = order_names, .to.choice = &order},
         {.key = "collective", .kind = PSIM_FIELD_NODE, .to.node = &collective},
         {.key = "fold", .kind = PSIM_FIELD_BOOL, .to.flag = &out->fold},
+        {.key = "overlap", .kind = PSIM_FIELD_BOOL, .to.flag = &out->overlap},
     };
     const int faults = reader->faults;
 
-    out->fold = true;
+    out->fold = out->overlap = true;
     psim_read_object(reader, object, fields, PSIM_FIELD_COUNT(fields));
     out->replicas = (int)replicas;
     out->devices_per_stage = (int)devices_per_stage;
@@ -96,6 +97,10 @@ void psim_read_data_parallel(struct psim_reader *reader, const struct psim_node 
     if (scenario->workload.placement != NULL)
         psim_reader_error(reader, object, PSIM_ERR_SCHEMA, NULL,
                           "places the copies itself: \"placement\" must be \"in_order\"");
+    if (psim_reader_clean(reader, faults) && out->replicas > 1 &&
+        scenario->platform.device_count > 0)
+        psim_read_catalogue_collectives(reader, object, scenario->platform.name,
+                                        &scenario->protocol);
     if (psim_reader_clean(reader, faults) && scenario->platform.device_count > 0)
         place_first_copy(reader, object, devices_per_stage, scenario);
 }

@@ -39,8 +39,9 @@ struct psim_data_parallel {
     int devices_per_stage;  /**< a stage is spread evenly over so many neighbouring devices: its
                                  messages, gradients and memory are divided by it */
     bool stages_first;      /**< copy after copy, else stage after stage */
-    bool fold;              /**< simulate one copy and what touches it */
-    const char *collective; /**< algorithm of the gradients' all-reduce */
+    bool fold;              /**< simulate one copy of each kind */
+    bool overlap;           /**< a stage's all-reduce waits for its own gradients alone */
+    const char *collective; /**< algorithm of the gradients' all-reduce; NULL: automatic */
 };
 
 struct psim_scenario {
@@ -62,8 +63,9 @@ struct psim_scenario {
     uint64_t seed;
     const struct psim_conditions *conditions; /**< NULL: none */
     struct psim_data_parallel data_parallel;
-    bool memory_fail;       /**< "memory_check": "fail" */
-    char inputs_sha256[65]; /**< over all files read, in the order of reading */
+    struct psim_protocol protocol; /**< measured collectives of the platform; none with one copy */
+    bool memory_fail;              /**< "memory_check": "fail" */
+    char inputs_sha256[65];        /**< over all files read, in the order of reading */
     /* Positions of keys that later checks may have to point at. */
     struct psim_position platform_position, partition_position, placement_position;
     struct psim_model_entry *model_entries; /**< private to sim/config */

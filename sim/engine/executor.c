@@ -194,21 +194,34 @@ static void start_phase(struct psim_executor *x, int stage)
     }
 }
 
-/* A stage has summed its own gradients: the all-reduce starts once all copies have. */
+static void start_sync(struct psim_executor *x, int stage, double now)
+{
+    x->sync[stage] = (struct psim_sync_state){.running = true};
+    for (int lane = 0; lane < x->program->lanes; lane++)
+        watch_exposure(x, lane * x->stages + stage, now);
+    start_phase(x, stage);
+}
+
+/* A stage has summed its own gradients: the all-reduce starts once all copies have, or once all
+ * stages of all copies have. */
 static void arrive_at_sync(struct psim_executor *x, int place, double now)
 {
     const int stage = psim_program_stage(x->program, place);
-    struct psim_sync_state *sync = &x->sync[stage];
 
     if (x->stage[place].at_sync)
         return;
     x->stage[place].at_sync = true;
-    if (++sync->arrived < x->program->lanes)
+    if (++x->sync[stage].arrived < x->program->lanes)
         return;
-    *sync = (struct psim_sync_state){.running = true};
-    for (int lane = 0; lane < x->program->lanes; lane++)
-        watch_exposure(x, lane * x->stages + stage, now);
-    start_phase(x, stage);
+    if (!x->program->sync_not_before) {
+        start_sync(x, stage, now);
+        return;
+    }
+    if (++x->gathered < x->stages)
+        return;
+    x->gathered = 0;
+    for (int j = 0; j < x->stages; j++)
+        start_sync(x, j, now);
 }
 
 /* Starts whatever actions of the current step can start. */

@@ -84,6 +84,7 @@ struct psim_executor {
     int stages, places;                  /* of one pipeline; of all lanes */
     struct psim_stage_state *stage;      /* [places] */
     struct psim_sync_state *sync;        /* [stages] */
+    int gathered;                        /* stages whose gradients all lanes have */
     double (*durations)[PSIM_PASS_SETS]; /* [places] */
     struct psim_account account;
     struct psim_monitor monitor;

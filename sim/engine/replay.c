@@ -130,8 +130,7 @@ static void sync(void *self, int flow, uint64_t token)
     struct replay *r = self;
     const struct psim_sync_flow *f = &r->program->sync_flows[flow];
 
-    push(r, r->now_s + f->messages * f->route.latency_s + f->bytes / f->route.bandwidth_bytes_per_s,
-         token);
+    push(r, r->now_s + f->latency_s + f->bytes / f->route.bandwidth_bytes_per_s, token);
 }
 
 /* The changes are known beforehand: arrival() has them. */

@@ -155,13 +155,12 @@ static void sync(void *self, int flow, uint64_t token)
 {
     const struct simgrid *s = self;
     const struct psim_sync_flow *f = &s->program->sync_flows[flow];
-    const double latency_s = f->messages * f->route.latency_s;
 
     if (f->bytes >= 1 && s->sync_ways[flow] >= 0)
-        psim_shim_flow(s->sync_ways[flow], s->sync_ways[flow] + 1, latency_s,
+        psim_shim_flow(s->sync_ways[flow], s->sync_ways[flow] + 1, f->latency_s,
                        (uint64_t)llround(f->bytes), token);
     else
-        psim_shim_timer(latency_s, token);
+        psim_shim_timer(f->latency_s, token);
 }
 
 static void set_link(void *self, int link, double factor)
@@ -175,13 +174,6 @@ static double now(void *self)
 {
     (void)self;
     return psim_shim_now();
-}
-
-static int sync_flow_count(const struct psim_program *program)
-{
-    return program->sync_first == NULL
-               ? 0
-               : program->sync_first[program->shape.stages * program->sync_phases];
 }
 
 /* A way of its own for every hop, each direction, and every message of an all-reduce. */
@@ -198,7 +190,7 @@ static enum psim_status build_ways(struct simgrid *s, struct psim_error *err)
             status =
                 psim_fabric_add_way(&s->fabric, &program->hops[q].route[d], &s->ways[q][d], err);
     }
-    for (int i = 0; i < sync_flow_count(program) && status == PSIM_OK; i++)
+    for (int i = 0; i < psim_program_sync_count(program) && status == PSIM_OK; i++)
         status =
             psim_fabric_add_way(&s->fabric, &program->sync_flows[i].route, &s->sync_ways[i], err);
     if (status == PSIM_OK)
@@ -217,7 +209,7 @@ static enum psim_status run(const struct psim_program *program,
     enum psim_status status = PSIM_OK;
 
     s.ways = psim_alloc((size_t)places, sizeof *s.ways);
-    s.sync_ways = psim_alloc((size_t)sync_flow_count(program), sizeof *s.sync_ways);
+    s.sync_ways = psim_alloc((size_t)psim_program_sync_count(program), sizeof *s.sync_ways);
     s.channels = psim_alloc((size_t)places, sizeof *s.channels);
     if (s.ways == NULL || s.sync_ways == NULL || s.channels == NULL) {
         status = psim_fail(err, PSIM_ERR_NOMEM, "simgrid", "out of memory");

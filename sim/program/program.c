@@ -154,6 +154,8 @@ enum psim_status psim_program_build(const struct psim_method *method,
     status = check_method(&program, err);
     if (status == PSIM_OK)
         status = psim_program_build_hops(&program, stages, program.places, program.hops, err);
+    if (status == PSIM_OK)
+        status = psim_program_count_traffic(&program, &program, err);
 out:
     if (status == PSIM_OK)
         *out = program;
@@ -164,13 +166,14 @@ out:
 
 void psim_program_release(struct psim_program *program)
 {
-    if (program->sync_first != NULL)
-        psim_program_release_flows(
-            program->sync_flows, program->sync_first[program->shape.stages * program->sync_phases]);
+    psim_program_release_flows(program->sync_flows, psim_program_sync_count(program));
     psim_program_release_hops(program->hops, program->lanes * program->shape.stages);
     psim_free(program->sync_first);
+    psim_free(program->sync_choices);
     psim_free(program->places);
     psim_free(program->reversible);
+    psim_free(program->link_bytes);
+    psim_free(program->vertex_bytes);
     *program = (struct psim_program){0};
 }
 

@@ -11,7 +11,7 @@
 #ifndef PSIM_PROGRAM_PROGRAM_H
 #define PSIM_PROGRAM_PROGRAM_H
 
-#include "sim/collective/collective.h"
+#include "sim/collective/protocol.h"
 #include "sim/method/method.h"
 #include "sim/platform/conditions.h"
 #include "sim/platform/platform.h"
@@ -26,18 +26,20 @@ struct psim_hop {
 
 /** Data parallelism: copies of the pipeline whose gradients are summed before each update. */
 struct psim_replication {
-    int replicas; /**< R >= 1 */
-    bool folded;  /**< simulate one copy for all where they share no link and are alike */
-    const struct psim_collective *collective; /**< of the gradients' all-reduce */
+    int replicas;    /**< R >= 1 */
+    bool folded;     /**< simulate one copy of each kind, where that is proved to be the same */
+    bool not_before; /**< no all-reduce starts before the gradients of every stage are there */
+    const struct psim_collective *collective; /**< of the gradients; NULL: psim_protocol_choose's */
+    const struct psim_protocol *protocol;     /**< measured curves; NULL: none */
     const int *devices;                       /**< [R][stages], platform devices */
 };
 
 /** A message of the gradients' all-reduce. */
 struct psim_sync_flow {
-    int from_device, to_device;
     struct psim_route route;
     double bytes;
-    int messages; /**< latencies paid one after the other */
+    double latency_s; /**< before its bytes move: of all rounds, or the measured base latency */
+    int part;         /**< stage * sync_phases + phase */
 };
 
 struct psim_program {
@@ -51,14 +53,20 @@ struct psim_program {
     /** Set by the caller after building; borrowed; NULL: everything runs as its data sheet says. */
     const struct psim_conditions *conditions;
     struct psim_hop *hops; /**< [lanes][stages]; the last of a lane leads nowhere */
-    /** Stages of all lanes that are simulated, lane by lane: place = lane * stages + stage. */
+    /** Stages of all lanes that are simulated, lane by lane: place = lane * stages + stage.  A lane
+     *  is a copy, or stands for several that are alike; lane 0 is or stands for copy 0. */
     struct psim_stage *places; /**< [lanes][stages] */
     int lanes, replicas;
     struct psim_sync_flow
         *sync_flows; /**< of stage s in phase p: from sync_first[s * phases + p] */
     int *sync_first; /**< [stages * sync_phases + 1] */
-    int sync_phases;
-    bool *reversible; /**< [stages]; shape.reversible points here */
+    int sync_phases; /**< of the stage that has most */
+    struct psim_collective_choice *sync_choices; /**< [stages]; NULL: one copy */
+    bool sync_not_before; /**< no all-reduce starts before every stage has its gradients */
+    bool *reversible;     /**< [stages]; shape.reversible points here */
+    /* Bytes of one update of all copies, those too that are not simulated. */
+    double *link_bytes;   /**< [platform links]: that cross it, both ways */
+    double *vertex_bytes; /**< [platform vertices]: that arrive there, on their way or at its end */
 };
 
 /**
@@ -77,8 +85,8 @@ void psim_program_release(struct psim_program *program);
 /**
  * Makes the program one of R copies of its pipeline.
  * @return PSIM_OK; PSIM_ERR_MODEL when the algorithm does not do this group; PSIM_ERR_NOTFOUND
- *         when devices cannot reach each other; PSIM_ERR_NOMEM.  On failure the program is as it
- *         was.
+ *         when devices cannot reach each other or have no switch that could reduce; PSIM_ERR_NOMEM.
+ * On failure the program is as it was.
  */
 enum psim_status psim_program_replicate(struct psim_program *program,
                                         const struct psim_replication *replication,
@@ -88,6 +96,23 @@ enum psim_status psim_program_replicate(struct psim_program *program,
 static inline int psim_program_stage(const struct psim_program *program, int place)
 {
     return program->lanes == 1 ? place : place % program->shape.stages;
+}
+
+/** Messages of all all-reduces of an update. */
+static inline int psim_program_sync_count(const struct psim_program *program)
+{
+    return program->sync_first == NULL
+               ? 0
+               : program->sync_first[program->shape.stages * program->sync_phases];
+}
+
+/** Type of the device of a lane's stage. */
+static inline int psim_program_device_type(const struct psim_program *program, int lane, int stage)
+{
+    const struct psim_platform *platform = program->platform;
+    const int place = lane * program->shape.stages + stage;
+
+    return platform->vertices[platform->devices[program->places[place].device]].device_type;
 }
 
 /** Seconds that the passes of one action take at a place on an idle device. */

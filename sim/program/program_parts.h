@@ -15,21 +15,23 @@ void psim_program_release_hops(struct psim_hop *hops, int places);
 void psim_program_release_flows(struct psim_sync_flow *flows, int count);
 
 /**
- * Can one copy stand for all?  Where the messages of all copies cross equal links at every place of
- * their ways, no two copies the same one, so that each link carries what its like of any other copy
- * does.  A message of an all-reduce is its sender's.
- * @param[in] all      the program with every copy as a lane
- * @param[in] devices  [replicas][stages], platform devices
- * @param[out] image   NULL: it cannot.  Else [2 * links], the caller frees it: for each direction
- *                     (2 * link, + 1 for the forward one of a duplex link) the one of the first
- *                     copy that stands for it, -1 where nothing crosses it
+ * Finds copies that are alike and leads the messages of those that stay over links that are loaded
+ * as if all were there: a link comes in a route as often as it carries such messages.
+ *
+ * Two copies are alike where an equitable partition of copies, messages and link directions has
+ * them in one class; found by refinement of colours, then checked member by member.
+ * @param[in,out] all      the program with every copy as a lane; only routes change
+ * @param[out] copy_stays  [replicas]: the first of its class; all true where nothing is gained or
+ *                         nothing was proved, and then no route has changed
+ * @param[out] flow_stays  [psim_program_sync_count(all)]
  * @return PSIM_OK; PSIM_ERR_NOMEM
  */
-enum psim_status psim_program_fold(const struct psim_program *all, const int *devices, int **image,
+enum psim_status psim_program_fold(struct psim_program *all, bool *copy_stays, bool *flow_stays,
                                    struct psim_error *err) PSIM_CHECKED;
 
-/** Leads a route over the links that stand for its own. */
-void psim_route_fold(const struct psim_platform *platform, const int *image,
-                     struct psim_route *route);
+/** Counts link_bytes and vertex_bytes anew, with every copy a lane of `all`; of `to`, which may be
+ *  `all`.  @return PSIM_OK; PSIM_ERR_NOMEM, and then `to` is as it was */
+enum psim_status psim_program_count_traffic(const struct psim_program *all, struct psim_program *to,
+                                            struct psim_error *err) PSIM_CHECKED;
 
 #endif

@@ -213,9 +213,10 @@ static int run_bare(void)
 static void print_start_up(const char *self)
 {
     char bare_flag[] = "--bare", run[] = "run", scenario[] = PSIM_BENCH_SCENARIO,
-         cluster[] = PSIM_BENCH_CLUSTER, program[] = PSIM_BENCH_PROGRAM, own[4096];
+         cluster[] = PSIM_BENCH_CLUSTER, straddling[] = PSIM_BENCH_STRADDLING,
+         program[] = PSIM_BENCH_PROGRAM, own[4096];
     char *bare[] = {own, bare_flag, NULL}, *small[] = {program, run, scenario, NULL},
-         *large[] = {program, run, cluster, NULL};
+         *large[] = {program, run, cluster, NULL}, *unfolded[] = {program, run, straddling, NULL};
     double bare_s, small_s;
 
     snprintf(own, sizeof own, "%s", self);
@@ -224,6 +225,7 @@ static void print_start_up(const char *self)
     printf("  \"bare_simgrid_ms\": %.2f, \"small_run_ms\": %.2f, \"difference_ms\": %.2f,\n",
            1e3 * bare_s, 1e3 * small_s, 1e3 * (small_s - bare_s));
     printf("  \"step_on_10752_gpus_s\": %.3f,\n", median_command_s(large, 9));
+    printf("  \"straddling_step_on_10752_gpus_s\": %.3f,\n", median_command_s(unfolded, 9));
 }
 
 int main(int argc, char **argv)

@@ -129,9 +129,44 @@ static void the_committed_report_is_what_comes_out(void **state)
     same_file("accuracy.json");
 }
 
+static void check_copies(const char *methods_and_copies, const char *note, const char *algorithm)
+{
+    const char *path = "copies.json";
+    char text[1024];
+    FILE *file = fopen(path, "w");
+
+    assert_non_null(file);
+    snprintf(text, sizeof text,
+             "{ \"petrasim\": \"scenario/1\", \"model\": { \"stages\": [ { \"forward\": \"1 ms\", "
+             "\"backward\": \"2 ms\", \"input\": \"1 MB\", \"parameters\": \"1 GB\" } ] }, "
+             "\"platform\": \"" PSIM_SOURCE_DIR "/platforms/clusters/8x-h100.json\", "
+             "\"batch\": { \"microbatch\": 1 }, \"methods\": [\"gpipe\"], %s }",
+             methods_and_copies);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+    check_answer(test_petrasim("run", path, "--format", "json"), 0, note, "");
+    check_answer(test_petrasim("run", path, "--format", "json"), 0, algorithm, "");
+    assert_int_equal(remove(path), 0);
+}
+
+/* A step sums its gradients by what was measured on such a group, unless it is told how. */
+static void a_step_chooses_as_the_collective_does(void **state)
+{
+    (void)state;
+    check_copies("\"data_parallel\": { \"replicas\": 8 }", "by nvls at measured rates before",
+                 "\"collective\": \"nvls\"");
+    check_copies("\"data_parallel\": { \"replicas\": 4 }", "by ring at measured rates before",
+                 "\"collective\": \"ring\"");
+    check_copies(
+        "\"data_parallel\": { \"replicas\": 8, \"collective\": \"tree\", \"overlap\": false }",
+        "by tree before each update, once all stages have theirs", "\"collective\": \"tree\"");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_step_chooses_as_the_collective_does, test_scratch_enter,
+                                        test_scratch_leave),
         cmocka_unit_test(every_figure_has_its_tag),
         cmocka_unit_test(json_is_well_formed),
         cmocka_unit_test(one_rank_has_no_bandwidth),
