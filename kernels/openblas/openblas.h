@@ -31,6 +31,22 @@
 #define OB_INLINE static inline
 #endif
 
+/** Before a loop whose passes touch no common memory, though the compiler cannot see it. */
+#if defined(__clang__)
+#define OB_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#elif defined(__GNUC__)
+#define OB_INDEPENDENT _Pragma("GCC ivdep")
+#else
+#define OB_INDEPENDENT
+#endif
+
+/** Asks for a cache line that will be read soon. */
+#if defined(__GNUC__)
+#define OB_PREFETCH(address) __builtin_prefetch(address)
+#else
+#define OB_PREFETCH(address) ((void)(address))
+#endif
+
 struct ob_pool;
 
 struct ob_context {

@@ -1,5 +1,5 @@
 /**
- * @file kernels/openblas/functions.h
+ * @file kernels/openblas/openblas_functions.h
  * Functions of one value, written so that a compiler can put them in the lanes of a vector.
  *
  * No calls, no branches; the C library's expf and erff are neither.

@@ -1,5 +1,5 @@
 /**
- * @file kernels/openblas/columns.h
+ * @file kernels/openblas/openblas_columns.h
  * Convolutions of any window as matrix products on column matrices (im2col).
  *
  * The column matrix of a block of outputs, [c kernel kernel, outputs], is made for a block that

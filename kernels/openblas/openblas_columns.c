@@ -1,7 +1,7 @@
 /* Column matrices, and the forward convolution by them. */
-#include "kernels/openblas/columns.h"
+#include "kernels/openblas/openblas_columns.h"
 
-#include "kernels/openblas/functions.h"
+#include "kernels/openblas/openblas_functions.h"
 
 #include <string.h>
 

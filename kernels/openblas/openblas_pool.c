@@ -1,7 +1,7 @@
 /* Pooling; a task has one plane, or as many short ones as make some work. */
 #include "kernels/openblas/openblas.h"
 
-#include "kernels/openblas/functions.h"
+#include "kernels/openblas/openblas_functions.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Loops over plain arrays; each is bound by memory, so one pass does all that an operation asks. */
 #include "kernels/openblas/openblas.h"
 
-#include "kernels/openblas/functions.h"
+#include "kernels/openblas/openblas_functions.h"
 
 #include <stdatomic.h>
 #include <string.h>

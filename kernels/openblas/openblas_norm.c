@@ -4,7 +4,7 @@
  */
 #include "kernels/openblas/openblas.h"
 
-#include "kernels/openblas/functions.h"
+#include "kernels/openblas/openblas_functions.h"
 
 #include <math.h>
 

@@ -5,9 +5,9 @@
  * [outputs, c] over the blocks of tiles of its part; the parts are then added in their order.  How
  * the batch is cut depends on the shape alone.
  */
-#include "kernels/openblas/winograd.h"
+#include "kernels/openblas/openblas_winograd.h"
 
-#include "kernels/openblas/functions.h"
+#include "kernels/openblas/openblas_functions.h"
 
 #include <string.h>
 
@@ -69,27 +69,27 @@ struct job {
 };
 
 /* A d A' of one tile row: d[2 i + j][tile] to position [4 i + j]. */
-OB_INLINE void transform_gradient(const float *restrict d, size_t pitch, int count,
-                                  float *restrict v, size_t positions)
+OB_INLINE void transform_gradient(const float *d, size_t pitch, int count, float *v,
+                                  size_t positions)
 {
-#define D(i, j) d[(size_t)(2 * (i) + (j)) * pitch + (size_t)t]
-    for (int t = 0; t < count; t++) {
-        float a[4][2];
+#define ROW(i, first, second)                                                                      \
+    v[(4 * i + 0) * positions + t] = first;                                                        \
+    v[(4 * i + 1) * positions + t] = first + second;                                               \
+    v[(4 * i + 2) * positions + t] = first - second;                                               \
+    v[(4 * i + 3) * positions + t] = -second
+    OB_INDEPENDENT
+    for (size_t t = 0; t < (size_t)count; t++) {
+        const float d00 = d[t], d01 = d[pitch + t];
+        const float d10 = d[2 * pitch + t], d11 = d[3 * pitch + t];
+        const float sum0 = d00 + d10, sum1 = d01 + d11;
+        const float difference0 = d00 - d10, difference1 = d01 - d11;
 
-        for (int j = 0; j < 2; j++) {
-            a[0][j] = D(0, j);
-            a[1][j] = D(0, j) + D(1, j);
-            a[2][j] = D(0, j) - D(1, j);
-            a[3][j] = -D(1, j);
-        }
-        for (int i = 0; i < 4; i++) {
-            v[(size_t)(4 * i + 0) * positions + (size_t)t] = a[i][0];
-            v[(size_t)(4 * i + 1) * positions + (size_t)t] = a[i][0] + a[i][1];
-            v[(size_t)(4 * i + 2) * positions + (size_t)t] = a[i][0] - a[i][1];
-            v[(size_t)(4 * i + 3) * positions + (size_t)t] = -a[i][1];
-        }
+        ROW(0, d00, d01);
+        ROW(1, sum0, sum1);
+        ROW(2, difference0, difference1);
+        ROW(3, -d10, -d11);
     }
-#undef D
+#undef ROW
 }
 
 /* A row of dy by even and odd columns; 0 where the tiles reach over the edge. */

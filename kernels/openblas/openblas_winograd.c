@@ -2,9 +2,9 @@
  * Winograd convolution: a task has a block of tiles, transforms its inputs, multiplies and writes
  * its outputs, all in one thread's cache.  The transformed filters are made first and shared.
  */
-#include "kernels/openblas/winograd.h"
+#include "kernels/openblas/openblas_winograd.h"
 
-#include "kernels/openblas/functions.h"
+#include <math.h>
 
 /* Tiles of a block: enough for sgemm's rate, few enough for 16 (c + k) of them in the cache. */
 #define TILES 64
@@ -119,27 +119,30 @@ static void filter_task(void *argument, int64_t row, int thread)
                          job->filters + row * columns, job->layout.filter);
 }
 
-/* A' m A of `count` tiles: y[2 i + j][tile]. */
-OB_INLINE void transform_output(const float *restrict m, size_t positions, int count, float bias,
-                                bool relu, float *restrict y, size_t pitch)
+/* A' m A of `count` tiles: y[2 i + j][tile]; nothing below `lowest`. */
+OB_INLINE void transform_output(const float *m, size_t positions, int count, float bias,
+                                float lowest, float *y, size_t pitch)
 {
-#define M(i, j) m[(size_t)(4 * (i) + (j)) * positions + (size_t)t]
-    for (int t = 0; t < count; t++) {
-        float a[2][4];
-
-        for (int j = 0; j < 4; j++) {
-            a[0][j] = M(0, j) + M(1, j) + M(2, j);
-            a[1][j] = M(1, j) - M(2, j) - M(3, j);
-        }
-        for (int i = 0; i < 2; i++) {
-            const float even = a[i][0] + a[i][1] + a[i][2] + bias;
-            const float odd = a[i][1] - a[i][2] - a[i][3] + bias;
-
-            y[(size_t)(2 * i) * pitch + (size_t)t] = relu ? ob_relu(even) : even;
-            y[(size_t)(2 * i + 1) * pitch + (size_t)t] = relu ? ob_relu(odd) : odd;
-        }
+#define COLUMN(j)                                                                                  \
+    const float m1##j = m[(4 + j) * positions + t], m2##j = m[(8 + j) * positions + t];            \
+    const float a0##j = m[j * positions + t] + m1##j + m2##j;                                      \
+    const float a1##j = m1##j - m2##j - m[(12 + j) * positions + t]
+#define ROW(i)                                                                                     \
+    const float even##i = a##i##0 + a##i##1 + a##i##2 + bias;                                      \
+    const float odd##i = a##i##1 - a##i##2 - a##i##3 + bias;                                       \
+    y[2 * i * pitch + t] = even##i < lowest ? lowest : even##i;                                    \
+    y[(2 * i + 1) * pitch + t] = odd##i < lowest ? lowest : odd##i
+    OB_INDEPENDENT
+    for (size_t t = 0; t < (size_t)count; t++) {
+        COLUMN(0);
+        COLUMN(1);
+        COLUMN(2);
+        COLUMN(3);
+        ROW(0);
+        ROW(1);
     }
-#undef M
+#undef COLUMN
+#undef ROW
 }
 
 /* One output row of one image from its even and odd columns. */
@@ -175,8 +178,8 @@ OB_CLONES static void scatter_tiles(const struct ob_winograd *op, const struct o
             const int row = 2 * (block->row + i);
 
             transform_output(products + (size_t)k * l->pitch + (size_t)(i * count), l->output,
-                             count, op->bias == NULL ? 0 : op->bias[k], op->relu, scratch,
-                             l->pitch);
+                             count, op->bias == NULL ? 0 : op->bias[k], op->relu ? 0 : -INFINITY,
+                             scratch, l->pitch);
             for (int image = 0; image < block->images; image++) {
                 float *y =
                     op->y + ((size_t)(block->image + image) * (size_t)op->k + (size_t)k) * plane;

@@ -1,6 +1,6 @@
 /* Convolution: Winograd's method where it saves work, column matrices elsewhere. */
-#include "kernels/openblas/columns.h"
-#include "kernels/openblas/winograd.h"
+#include "kernels/openblas/openblas_columns.h"
+#include "kernels/openblas/openblas_winograd.h"
 
 static struct ob_winograd winograd_forward(const struct pk_conv_forward *op)
 {

@@ -1,7 +1,7 @@
 /* The gradients of a convolution by column matrices. */
-#include "kernels/openblas/columns.h"
+#include "kernels/openblas/openblas_columns.h"
 
-#include "kernels/openblas/functions.h"
+#include "kernels/openblas/openblas_functions.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /**
- * @file kernels/openblas/winograd.h
+ * @file kernels/openblas/openblas_winograd.h
  * 3x3 convolutions of stride 1 by Winograd's minimal filtering, F(2x2, 3x3).
  *
  * A tile of 4x4 inputs d gives 2x2 outputs

@@ -1,7 +1,7 @@
 /* Transformers' operations on rows, and the loss. */
 #include "kernels/openblas/openblas.h"
 
-#include "kernels/openblas/functions.h"
+#include "kernels/openblas/openblas_functions.h"
 
 #include <math.h>
 #include <string.h>
