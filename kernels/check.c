@@ -84,13 +84,6 @@ static void epsilon(struct pk_check *check, float value)
          (int)(sizeof((const int[]){__VA_ARGS__}) / sizeof(int)))
 #define NEEDED(field) needed(check, #field, op->field)
 
-int pk_window_out(int h, const struct pk_conv_shape *shape)
-{
-    const int room = h + 2 * shape->pad - shape->kernel;
-
-    return room < 0 || h == 0 ? 0 : room / shape->stride + 1;
-}
-
 /* Output sizes of a window that fits; 0, 0 otherwise. */
 struct window {
     int p, q;

@@ -67,6 +67,30 @@ static enum psim_status wrong_add(struct pk_context *context, const struct pk_ad
     return status;
 }
 
+/* The mean of the squares less the square of the mean: sum (x - mean)^2 / m only on paper. */
+static enum psim_status textbook_norm(struct pk_context *context, const struct pk_norm_forward *op,
+                                      const struct pk_workspace *workspace, struct psim_error *err)
+{
+    (void)context;
+    (void)workspace;
+    (void)err;
+    for (int c = 0; c < op->c; c++) {
+        const float m = (float)op->n * (float)op->hw;
+        float sum = 0, squares = 0;
+
+        for (int n = 0; n < op->n; n++)
+            for (int i = 0; i < op->hw; i++) {
+                const float x = op->x[(n * op->c + c) * op->hw + i];
+
+                sum += x;
+                squares += x * x;
+            }
+        op->mean[c] = sum / m;
+        op->inv_std[c] = 1 / sqrtf(fmaxf(0, squares / m - op->mean[c] * op->mean[c]) + op->epsilon);
+    }
+    return PSIM_OK;
+}
+
 /* Writes behind the workspace that it was given. */
 static enum psim_status wrong_attention(struct pk_context *context,
                                         const struct pk_attention_backward *op,
@@ -91,20 +115,32 @@ static enum psim_status open_faulty(void *state, const struct pk_options *option
     right_attention = operations.run_attention_backward;
     operations.run_add = wrong_add;
     operations.run_attention_backward = wrong_attention;
+    operations.run_norm_forward = textbook_norm;
     operations.run_gelu_forward = NULL;
     backend.operations = &operations;
     (*context)->backend = &backend;
     return PSIM_OK;
 }
 
-static struct conf_result result_of(enum conf_operation operation)
+/* Rounds the operands although fp32 was asked for. */
+static enum psim_status open_rounding(void *state, const struct pk_options *options,
+                                      struct pk_context **context, struct psim_error *err)
+{
+    struct pk_options with = *options;
+
+    (void)state;
+    with.math = PK_MATH_TF32;
+    return pk_context_open("ref", &with, context, err);
+}
+
+static struct conf_result result_of(conf_open *open, enum conf_operation operation)
 {
     const struct pk_options options = {.math = PK_MATH_FP32};
     struct psim_error err = PSIM_ERROR_INIT;
     struct conf_run run = {.only = conf_operation_names[operation]};
     struct conf_result result;
 
-    assert_int_equal(conf_start(&run, open_faulty, NULL, &options, &err), PSIM_OK);
+    assert_int_equal(conf_start(&run, open, NULL, &options, &err), PSIM_OK);
     conf_run_all(&run);
     result = run.results[operation];
     conf_close(&run);
@@ -126,7 +162,7 @@ static void every_fault_is_told(void **state)
 
     (void)state;
     for (fault = NO_FAULT + 1; fault < FAULTS; fault++) {
-        const struct conf_result result = result_of(CONF_add);
+        const struct conf_result result = result_of(open_faulty, CONF_add);
 
         assert_true(result.failures > 0);
         check_contains(result.first_failure, words[fault]);
@@ -139,7 +175,7 @@ static void a_right_backend_passes(void **state)
 
     (void)state;
     fault = NO_FAULT;
-    result = result_of(CONF_add);
+    result = result_of(open_faulty, CONF_add);
     assert_int_equal(result.failures, 0);
     assert_true(result.cases > 100);
     assert_false(result.missing);
@@ -147,16 +183,48 @@ static void a_right_backend_passes(void **state)
 
 static void a_write_behind_the_workspace_is_told(void **state)
 {
-    const struct conf_result result = result_of(CONF_attention_backward);
+    const struct conf_result result = result_of(open_faulty, CONF_attention_backward);
 
     (void)state;
     assert_true(result.failures > 0);
     check_contains(result.first_failure, "guard words round the workspace");
 }
 
+static void an_unstable_variance_is_told(void **state)
+{
+    struct conf_result result;
+
+    (void)state;
+    result = result_of(open_faulty, CONF_norm_forward);
+    assert_true(result.failures > 0);
+    assert_true(result.worst_ratio > 0);
+}
+
+static void silent_tf32_is_told(void **state)
+{
+    static const enum conf_operation products[] = {CONF_gemm,
+                                                   CONF_conv_forward,
+                                                   CONF_conv_backward_data,
+                                                   CONF_linear_forward,
+                                                   CONF_conv_backward_weight,
+                                                   CONF_linear_backward_data,
+                                                   CONF_attention_forward,
+                                                   CONF_attention_backward,
+                                                   CONF_linear_backward_weight};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(products) / sizeof(products[0]); i++) {
+        const struct conf_result result = result_of(open_rounding, products[i]);
+
+        assert_true(result.failures > 0);
+        check_contains(result.first_failure, "expected");
+    }
+    assert_int_equal(result_of(open_rounding, CONF_add).failures, 0);
+}
+
 static void a_missing_operation_is_no_passed_one(void **state)
 {
-    const struct conf_result result = result_of(CONF_gelu_forward);
+    const struct conf_result result = result_of(open_faulty, CONF_gelu_forward);
 
     (void)state;
     assert_true(result.missing);
@@ -186,6 +254,8 @@ int main(void)
         cmocka_unit_test(every_fault_is_told),
         cmocka_unit_test(a_right_backend_passes),
         cmocka_unit_test(a_write_behind_the_workspace_is_told),
+        cmocka_unit_test(an_unstable_variance_is_told),
+        cmocka_unit_test(silent_tf32_is_told),
         cmocka_unit_test(a_missing_operation_is_no_passed_one),
         cmocka_unit_test(only_what_is_within_the_bound_agrees),
     };
