@@ -198,7 +198,7 @@ static void nothing_to_do_is_done(void **state)
     int64_t bad = 7;
     (void)state;
     for (int i = 0; i < CONF_OPERATIONS; i++) {
-        unsigned char op[CONF_OPERATION] = {0};
+        _Alignas(max_align_t) unsigned char op[CONF_OPERATION] = {0};
         struct psim_error err = PSIM_ERROR_INIT;
 
         if (i == CONF_count_bad)

@@ -59,7 +59,7 @@ typedef void conf_bound(struct conf_case *c, const struct conf_limits *limits);
 struct conf_case {
     char label[160]; /**< shape and flags */
     int operation;   /**< enum conf_operation */
-    unsigned char op[CONF_OPERATION];
+    _Alignas(max_align_t) unsigned char op[CONF_OPERATION];
     struct conf_array arrays[CONF_ARRAYS];
     int array_count;
     bool empty;   /**< a dimension is 0: nothing may change */
@@ -67,7 +67,7 @@ struct conf_case {
     bool local;   /**< an output element depends on the inputs of its own place alone */
     /** The bound: `terms` roundings of what ref gives for `absolute` (the same operation with its
      *  factors made positive and no ReLU) on the inputs' absolute values; or `bound` where set. */
-    unsigned char absolute[CONF_OPERATION];
+    _Alignas(max_align_t) unsigned char absolute[CONF_OPERATION];
     double terms;
     conf_bound *bound;
     uint64_t seed;

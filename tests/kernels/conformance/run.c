@@ -75,7 +75,7 @@ struct attempt {
     struct pk_context *context;
     struct block blocks[CONF_ARRAYS + 1]; /* the last is the workspace */
     struct pk_workspace workspace;
-    unsigned char op[CONF_OPERATION];
+    _Alignas(max_align_t) unsigned char op[CONF_OPERATION];
 };
 
 static enum psim_status block_new(struct attempt *a, struct block *block, size_t bytes,
