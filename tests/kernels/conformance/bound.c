@@ -47,6 +47,8 @@ enum psim_status conf_bound_sum(struct conf_run *run, struct conf_case *c, struc
 
             c->arrays[i].bound[e] = factor * sum * (1 + 2 * l->unit) + c->terms * FLT_MIN;
         }
+    if (run->winograd)
+        conf_bound_winograd(c, l);
     status = conf_run_ref(run, c, false, err);
     for (int i = 0; status == PSIM_OK && i < c->array_count; i++)
         for (size_t e = 0; c->arrays[i].kind == CONF_FLOAT && e < c->arrays[i].count; e++)

@@ -313,8 +313,8 @@ void conf_cases_sgd(struct conf_run *run)
 
         CONF_BEGIN(&c, sgd, op, "count %zu momentum %g decay %g%s", op.count, (double)op.momentum,
                    (double)op.weight_decay, op.nesterov ? " nesterov" : "");
+        /* Not local: an infinity may become a NaN by the order of the formula's terms. */
         c.empty = op.count == 0;
-        c.local = true;
         c.bound = sgd_bound;
         CONF_ADD(&c, pk_sgd, gradient, op.count, READ)->spoil = true;
         CONF_ADD(&c, pk_sgd, weight, op.count, BOTH)->spoil = true;

@@ -11,7 +11,8 @@
  * gamma_k sum |a| |b| with gamma_k = k u / (1 - k u), which holds for any order of summation
  * (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 3.1 and eq. 3.5); the
  * other operations carry the same rule through their formulas, beside which it is written.
- * A transform of the operands, such as Winograd's, has another bound and is not covered.
+ * A backend whose description names Winograd's F(2x2, 3x3) is allowed, for windows of 3 with stride
+ * 1, what the transforms err by as well (winograd.c); other transforms are not covered.
  */
 #ifndef PSIM_TESTS_KERNELS_CONFORMANCE_H
 #define PSIM_TESTS_KERNELS_CONFORMANCE_H
@@ -100,6 +101,7 @@ struct conf_run {
     struct pk_context *contexts[CONF_CONTEXTS];
     int context_count;
     struct conf_limits limits;
+    bool winograd; /**< the backend says that it uses it */
     struct conf_result results[CONF_OPERATIONS];
     const char *only; /**< the one operation to run, or NULL */
 };
@@ -177,6 +179,9 @@ double conf_product(double k, const struct conf_limits *limits);
 /** Bounds of a sum: see struct conf_case; called where `bound` is NULL. */
 enum psim_status conf_bound_sum(struct conf_run *run, struct conf_case *c,
                                 struct psim_error *err) PSIM_CHECKED;
+
+/** Adds what Winograd's F(2x2, 3x3) may err by, where the case is a convolution it may serve. */
+void conf_bound_winograd(struct conf_case *c, const struct conf_limits *limits);
 
 /** Sets the bound of one element; what is too small for a normal float may become 0. */
 void conf_set_bound(struct conf_array *array, size_t i, double bound);

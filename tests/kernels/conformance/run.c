@@ -311,6 +311,12 @@ enum psim_status conf_start(struct conf_run *run, conf_open *open, void *state,
         if (status == PSIM_OK && run->contexts[i]->backend->memory == PK_MEMORY_DEVICE)
             break;
     }
+    if (status == PSIM_OK) {
+        struct pk_description is;
+
+        run->contexts[0]->backend->describe(run->contexts[0], &is);
+        run->winograd = strstr(is.convolution, "Winograd F(2x2, 3x3)") != NULL;
+    }
     return status;
 }
 
