@@ -17,6 +17,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifdef __clang__ /* which warns of hidden keywords: here that is the point */
+#pragma clang diagnostic ignored "-Wkeyword-macro"
+#endif
 #define float double
 
 #endif

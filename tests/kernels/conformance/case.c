@@ -47,7 +47,7 @@ void conf_begin(struct conf_case *c, enum conf_operation operation, const void *
     va_list arguments;
 
     PSIM_ASSERT(size <= sizeof(c->op));
-    *c = (struct conf_case){.operation = (int)operation};
+    *c = (struct conf_case){.operation = operation};
     memcpy(c->op, op, size);
     va_start(arguments, format);
     vsnprintf(c->label, sizeof(c->label), format, arguments);

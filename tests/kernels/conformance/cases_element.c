@@ -269,7 +269,8 @@ void conf_cases_average_backward(struct conf_run *run)
     }
 }
 
-/* Each line of pk_sgd's formula: the error of its terms, and one rounding for each operation. */
+/* Each line of pk_sgd's formula: the error of its terms, and one rounding for each operation; ref
+ * itself rounds the velocity and the weight. */
 static void sgd_bound(struct conf_case *c, const struct conf_limits *limits)
 {
     struct pk_sgd op;
@@ -294,7 +295,7 @@ static void sgd_bound(struct conf_case *c, const struct conf_limits *limits)
             error = op.nesterov ? error_g + op.momentum * error_v + 2 * u * step : error_v;
         }
         conf_set_bound(weight, i,
-                       (double)op.rate * (error + u * step) +
+                       (double)op.rate * (error + 2 * u * step) +
                            2 * u * (fabs((double)w[i]) + (double)op.rate * step));
     }
 }

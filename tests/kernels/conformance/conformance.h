@@ -51,6 +51,13 @@ struct conf_limits {
     double operand; /**< relative, of an operand of a product; 0 in fp32 */
 };
 
+enum conf_operation {
+#define CONF_ENUM(name, type) CONF_##name,
+    PK_OPERATION_MAP(CONF_ENUM)
+#undef CONF_ENUM
+        CONF_OPERATIONS
+};
+
 struct conf_run;
 struct conf_case;
 
@@ -59,7 +66,7 @@ typedef void conf_bound(struct conf_case *c, const struct conf_limits *limits);
 
 struct conf_case {
     char label[160]; /**< shape and flags */
-    int operation;   /**< enum conf_operation */
+    enum conf_operation operation;
     _Alignas(max_align_t) unsigned char op[CONF_OPERATION];
     struct conf_array arrays[CONF_ARRAYS];
     int array_count;
@@ -72,13 +79,6 @@ struct conf_case {
     double terms;
     conf_bound *bound;
     uint64_t seed;
-};
-
-enum conf_operation {
-#define CONF_ENUM(name, type) CONF_##name,
-    PK_OPERATION_MAP(CONF_ENUM)
-#undef CONF_ENUM
-        CONF_OPERATIONS
 };
 
 /** What came out for one operation. */
