@@ -198,27 +198,45 @@ enum psim_status ob_norm_inference(struct pk_context *context, const struct pk_n
 /* The gradient of f, through the ReLU whose sign is rebuilt exactly as `apply` has found it. */
 #define GRADIENT(i) ((relu && (x[i] - mean) * slope + shift <= 0) ? 0 : dy[i])
 
-OB_INLINE void add_gradients(const float *x, const float *dy, int count, float mean, float slope,
-                             float shift, bool relu, double *sum, double *product)
+/* Values whose gradients of f are made before they are summed: with the ReLU's choice in the same
+ * loop as the sums the compiler makes no vectors of it. */
+#define SLICE 256
+
+OB_INLINE void add_products(const float *x, const float *g, int count, float mean, double *sum,
+                            double *product)
 {
     double first[OB_LANES] = {0}, second[OB_LANES] = {0};
     int i = 0;
 
     for (; i + OB_LANES <= count; i += OB_LANES)
         for (int lane = 0; lane < OB_LANES; lane++) {
-            const double g = GRADIENT(i + lane);
+            const double value = g[i + lane];
 
-            first[lane] += g;
-            second[lane] += g * (double)(x[i + lane] - mean);
+            first[lane] += value;
+            second[lane] += value * (double)(x[i + lane] - mean);
         }
     for (; i < count; i++) {
-        const double g = GRADIENT(i);
+        const double value = g[i];
 
-        first[i % OB_LANES] += g;
-        second[i % OB_LANES] += g * (double)(x[i] - mean);
+        first[i % OB_LANES] += value;
+        second[i % OB_LANES] += value * (double)(x[i] - mean);
     }
     *sum += ob_lane_sum(first);
     *product += ob_lane_sum(second);
+}
+
+OB_INLINE void add_gradients(const float *x, const float *dy, int count, float mean, float slope,
+                             float shift, bool relu, double *sum, double *product)
+{
+    float g[SLICE];
+
+    for (; count > 0; count -= SLICE, x += SLICE, dy += SLICE) {
+        const int slice = count < SLICE ? count : SLICE;
+
+        for (int i = 0; i < slice; i++)
+            g[i] = GRADIENT(i);
+        add_products(x, g, slice, mean, sum, product);
+    }
 }
 
 /* dx = slope (g - mean(g) - x^ mean(g x^)) with x^ = (x - mean) inv_std; arXiv:1502.03167

@@ -43,13 +43,17 @@ OB_INLINE struct window window_of(const struct pk_conv_shape *shape, int i, int 
 OB_INLINE int find_largest(const float *x, int width, struct window window)
 {
     int best = window.top * width + window.left;
+    float largest = x[best];
 
     for (int row = window.top; row < window.bottom; row++)
         for (int column = window.left; column < window.right; column++) {
-            const float value = x[row * width + column], largest = x[best];
+            const int at = row * width + column;
+            const float value = x[at];
+            /* Data decide at random: chosen without a branch. */
+            const bool better = (largest == largest) & !(value <= largest);
 
-            if (largest == largest && !(value <= largest))
-                best = row * width + column;
+            largest = better ? value : largest;
+            best = better ? at : best;
         }
     return best;
 }
