@@ -15,8 +15,8 @@
  *
  * Gradients: an operation adds (+=) to the gradient of a parameter and writes (=) the gradient of
  * an activation, unless its `accumulate` says that it adds.  Operations work in place only where
- * that is said.  A count or dimension of 0 is allowed everywhere and does nothing, but that
- * accumulation into a gradient keeps it as it was.
+ * that is said.  A count or dimension of 0 is allowed everywhere and does nothing: outputs stay as
+ * they were, and the backend is not called; only count_bad still writes its 0.
  *
  * Operations are queued: on a device they may run after the call returns, and their faults may
  * show in `wait`.  No operation allocates: what it needs beside its operands is `workspace`, whose
