@@ -116,10 +116,3 @@ void pk_release(struct pk_context *context, enum pk_category category, size_t by
     }
 PK_OPERATION_MAP(PK_DEFINE)
 #undef PK_DEFINE
-
-int pk_window_out(int h, const struct pk_conv_shape *shape)
-{
-    const int room = h + 2 * shape->pad - shape->kernel;
-
-    return room < 0 || h == 0 ? 0 : room / shape->stride + 1;
-}

@@ -508,6 +508,11 @@ PK_OPERATION_MAP(PK_DECLARE)
 #undef PK_DECLARE
 
 /** Output height for input height h (or width): (h + 2 pad - kernel) / stride + 1, 0 if none. */
-int pk_window_out(int h, const struct pk_conv_shape *shape);
+static inline int pk_window_out(int h, const struct pk_conv_shape *shape)
+{
+    const int room = h + 2 * shape->pad - shape->kernel;
+
+    return room < 0 || h == 0 ? 0 : room / shape->stride + 1;
+}
 
 #endif

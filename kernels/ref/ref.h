@@ -36,7 +36,7 @@ static inline double ref_operand(float value, enum pk_math math)
     memcpy(&bits, &value, sizeof(bits));
     bits += (UINT32_C(1) << (dropped - 1)) - 1 + (bits >> dropped & 1);
     bits &= ~((UINT32_C(1) << dropped) - 1);
-    memcpy(&value, &bits, sizeof(value));
+    memcpy(&value, &bits, sizeof(bits));
     return value;
 }
 
