@@ -56,6 +56,21 @@ static void openblas_close(struct pk_context *context)
     psim_free(context);
 }
 
+/* Whether OpenBLAS runs kernels for AVX2 on a processor that has AVX-512: releases older than the
+ * processor do not know it and take the next best.  OPENBLAS_CORETYPE in the environment chooses.
+ */
+static bool core_is_behind(const char *core)
+{
+#if defined(__x86_64__) && defined(__GNUC__)
+    return (strcmp(core, "Haswell") == 0 || strcmp(core, "Zen") == 0) &&
+           __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+           __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq");
+#else
+    (void)core;
+    return false;
+#endif
+}
+
 /* The configuration begins with "OpenBLAS 0.3.21 "; the core is the one whose kernels run. */
 static void openblas_describe(const struct pk_context *context, struct pk_description *description)
 {
@@ -69,8 +84,9 @@ static void openblas_describe(const struct pk_context *context, struct pk_descri
     version[end] = '\0';
     *description = (struct pk_description){.threads = ob_threads(context)};
     pk_host_processor(description->device, sizeof(description->device));
-    snprintf(description->libraries, sizeof(description->libraries), "%s (%s)", version,
-             openblas_get_corename());
+    snprintf(description->libraries, sizeof(description->libraries), "%s (%s%s)", version,
+             openblas_get_corename(),
+             core_is_behind(openblas_get_corename()) ? ", though the processor has AVX-512" : "");
     snprintf(description->convolution, sizeof(description->convolution),
              "Winograd F(2x2, 3x3) or im2col, and sgemm");
 }

@@ -6,8 +6,11 @@
 
 #include <math.h>
 
-/* Tiles of a block: enough for sgemm's rate, few enough for 16 (c + k) of them in the cache. */
-#define TILES 64
+/* Tiles of a block: enough for sgemm's rate, few enough for 16 (c + k) of them in the cache; fewer
+ * where there would be less than some blocks to share out. */
+#define TILES_MAX  128
+#define TILES_MIN  64
+#define BLOCKS_MIN 8
 
 /* Fewer channels leave the transforms no work to save. */
 #define CHANNELS_MIN 16
@@ -35,7 +38,9 @@ struct layout {
 
 static struct layout layout_of(const struct ob_winograd *op)
 {
-    struct layout l = {.tiles = ob_tiles_of(op->n, op->p, op->q, TILES)};
+    const int64_t tiles = op->n * ob_ceil(op->p, 2) * ob_ceil(op->q, 2);
+    const int64_t wanted = ob_max(TILES_MIN, ob_min(TILES_MAX, tiles / BLOCKS_MIN));
+    struct layout l = {.tiles = ob_tiles_of(op->n, op->p, op->q, (int)wanted)};
     size_t scatter;
 
     l.pitch = ob_tiles_pitch(&l.tiles);

@@ -12,7 +12,7 @@
 #include <string.h>
 
 /* Tiles of a block. */
-#define TILES 64
+#define TILES 128
 
 /* Output channels of a task. */
 #define OUTPUTS 128
