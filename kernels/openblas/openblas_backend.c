@@ -56,8 +56,8 @@ static void openblas_close(struct pk_context *context)
     psim_free(context);
 }
 
-/* Whether OpenBLAS runs kernels for AVX2 on a processor that has AVX-512: releases older than the
- * processor do not know it and take the next best.  OPENBLAS_CORETYPE in the environment chooses.
+/* Whether OpenBLAS runs kernels for AVX2 on a processor that has AVX-512, at half the rate: because
+ * OPENBLAS_CORETYPE in the environment says so, or because a release does not know the processor.
  */
 static bool core_is_behind(const char *core)
 {

@@ -72,6 +72,17 @@ static inline void bench_print_member(const char *name, const char *text)
     printf(",\n");
 }
 
+/** What the environment asks of a library; null where it asks nothing. */
+static inline void bench_print_setting(const char *name)
+{
+    const char *value = getenv(name);
+
+    if (value != NULL)
+        bench_print_member(name, value);
+    else
+        printf("  \"%s\": null,\n", name);
+}
+
 /** "unknown" where the sources are in no repository. */
 static inline void bench_commit(char *commit, size_t size)
 {
@@ -117,6 +128,8 @@ static inline void bench_print_provenance(struct pk_context *context)
     bench_print_member("driver", d.driver);
     bench_print_member("libraries", d.libraries);
     bench_print_member("convolution", d.convolution);
+    bench_print_setting("OPENBLAS_CORETYPE");
+    bench_print_setting("OPENBLAS_L2_SIZE");
     printf("  \"threads\": %d,\n  \"load_before\": %.2f,\n", d.threads, bench_load());
 }
 
