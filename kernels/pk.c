@@ -1,5 +1,5 @@
 /* Opening a backend, counting its memory, and the way from pk_X to the backend's own run_X. */
-#include "kernels/pk.h"
+#include "kernels/check.h"
 
 #include <string.h>
 
@@ -88,29 +88,31 @@ void pk_release(struct pk_context *context, enum pk_category category, size_t by
     context->account.now_total_bytes -= (int64_t)bytes;
 }
 
-/* One operation; shapes are checked in check.c. */
-#define PK_DEFINE(operation, type)                                                                 \
-    size_t pk_##operation##_workspace(const struct pk_context *context, const struct type *op)     \
+/* One operation: checked, and not called where there is nothing to do, so that no backend need
+ * know what that means. */
+#define PK_DEFINE(kind, type)                                                                      \
+    size_t pk_##kind##_workspace(const struct pk_context *context, const struct type *op)          \
     {                                                                                              \
         const struct pk_operations *table = context->backend->operations;                          \
-        return table->workspace_##operation == NULL ? 0                                            \
-                                                    : table->workspace_##operation(context, op);   \
+        struct pk_check check = {.operation = #kind};                                              \
+        pk_check_##kind(&check, op);                                                               \
+        if (check.status != PSIM_OK || check.empty || table->workspace_##kind == NULL)             \
+            return 0;                                                                              \
+        return table->workspace_##kind(context, op);                                               \
     }                                                                                              \
-    enum psim_status pk_##operation(struct pk_context *context, const struct type *op,             \
-                                    const struct pk_workspace *workspace, struct psim_error *err)  \
+    enum psim_status pk_##kind(struct pk_context *context, const struct type *op,                  \
+                               const struct pk_workspace *workspace, struct psim_error *err)       \
     {                                                                                              \
         const struct pk_operations *table = context->backend->operations;                          \
-        if (table->run_##operation == NULL)                                                        \
-            return psim_fail(err, PSIM_ERR_UNSUPPORTED, #operation,                                \
-                             "backend \"%s\" does not have it", context->backend->name);           \
-        return table->run_##operation(context, op, workspace, err);                                \
+        struct pk_check check = {.operation = #kind, .pointers = true, .err = err};                \
+        if (table->run_##kind == NULL)                                                             \
+            return psim_fail(err, PSIM_ERR_UNSUPPORTED, #kind, "backend \"%s\" does not have it",  \
+                             context->backend->name);                                              \
+        pk_check_##kind(&check, op);                                                               \
+        pk_check_workspace(&check, workspace, pk_##kind##_workspace(context, op));                 \
+        if (check.status != PSIM_OK || check.empty)                                                \
+            return check.status;                                                                   \
+        return table->run_##kind(context, op, workspace, err);                                     \
     }
 PK_OPERATION_MAP(PK_DEFINE)
 #undef PK_DEFINE
-
-int pk_window_out(int h, const struct pk_conv_shape *shape)
-{
-    const int room = h + 2 * shape->pad - shape->kernel;
-
-    return room < 0 || h == 0 ? 0 : room / shape->stride + 1;
-}

@@ -15,8 +15,8 @@
  *
  * Gradients: an operation adds (+=) to the gradient of a parameter and writes (=) the gradient of
  * an activation, unless its `accumulate` says that it adds.  Operations work in place only where
- * that is said.  A count or dimension of 0 is allowed everywhere and does nothing, but that
- * accumulation into a gradient keeps it as it was.
+ * that is said.  A count or dimension of 0 is allowed everywhere and does nothing: outputs stay as
+ * they were, and the backend is not called; only count_bad still writes its 0.
  *
  * Operations are queued: on a device they may run after the call returns, and their faults may
  * show in `wait`.  No operation allocates: what it needs beside its operands is `workspace`, whose
@@ -508,6 +508,11 @@ PK_OPERATION_MAP(PK_DECLARE)
 #undef PK_DECLARE
 
 /** Output height for input height h (or width): (h + 2 pad - kernel) / stride + 1, 0 if none. */
-int pk_window_out(int h, const struct pk_conv_shape *shape);
+static inline int pk_window_out(int h, const struct pk_conv_shape *shape)
+{
+    const int room = h + 2 * shape->pad - shape->kernel;
+
+    return room < 0 || h == 0 ? 0 : room / shape->stride + 1;
+}
 
 #endif

@@ -3,6 +3,7 @@
  * judged against; written to be read, not to be fast.
  */
 #include "kernels/host/host.h"
+#include "kernels/ref/ref.h"
 
 #include "sim/base/memory.h"
 
@@ -34,7 +35,10 @@ static void ref_describe(const struct pk_context *context, struct pk_description
 }
 
 static const struct pk_operations operations = {
-    .run_gemm = NULL,
+#define REF_MEMBER(name, type) .run_##name = ref_##name,
+    PK_OPERATION_MAP(REF_MEMBER)
+#undef REF_MEMBER
+        .workspace_attention_backward = ref_attention_backward_workspace,
 };
 
 const struct pk_backend pk_backend_ref = {
