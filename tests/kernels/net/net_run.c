@@ -42,7 +42,7 @@ static void list_parts(struct net_memory *m, struct part parts[PARTS])
         {PK_MESSAGES, s->input_bytes, (void **)&m->call.din},
         {PK_MESSAGES, s->output_bytes, (void **)&m->call.out},
         {PK_DATA, labels, (void **)&m->call.labels},
-        {PK_DATA, labels, (void **)&m->call.loss},
+        {PK_DATA, s->loss_rows * sizeof(float), (void **)&m->call.loss},
     };
 
     memcpy(parts, all, sizeof(all));
