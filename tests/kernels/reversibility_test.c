@@ -85,8 +85,7 @@ static double worst_layer(const struct net_run *run, const struct gradients *got
                 size += tensors[end].count;
             off =
                 net_distance(got->of[i] + tensors[k].offset, want->of[i] + tensors[k].offset, size);
-            if (!(off <= worst))
-                worst = off;
+            worst = net_worse(worst, off);
         }
     }
     return worst;

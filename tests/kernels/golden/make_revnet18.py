@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Loss and gradients of RevNet-18 by PyTorch in double, for tests/kernels/golden_test.c.
 
-Usage: make_revnet18.py > revnet18.txt
+Usage: make_revnet18.py > revnet18.txt    (needs numpy and PyTorch: python3-torch of Debian)
 
 The net is written here from its description (arXiv:2406.02052 section 4.1), in float64.  Images and
 parameters come from Philox 2x64-10 (doi:10.1145/2063384.2063405) as in sim/base/random.c, counter

@@ -258,6 +258,11 @@ void net_fill(float *values, size_t count, uint64_t seed, uint64_t what)
     }
 }
 
+double net_worse(double a, double b)
+{
+    return isnan(a) || b <= a ? a : b;
+}
+
 double net_distance(const float *a, const float *b, size_t count)
 {
     double difference = 0, norm = 0;

@@ -72,8 +72,7 @@ static struct reversal_error compare(const float *got, const float *want, size_t
     for (size_t i = 0; i < count; i++) {
         const double off = fabs((double)got[i] - (double)want[i]);
 
-        if (!(off <= error.max_absolute))
-            error.max_absolute = off;
+        error.max_absolute = net_worse(error.max_absolute, off);
         error.input_rms += (double)want[i] * (double)want[i];
     }
     error.input_rms = sqrt(error.input_rms / (double)count);
