@@ -114,6 +114,9 @@ void pk_program_finish(struct pk_program *program, const struct pk_block_build *
 void pk_program_fail(struct pk_program *program, enum psim_status status, const char *field,
                      const char *format, ...) PSIM_PRINTF(4, 5);
 
+/** A tensor [n, channels, height, width], all of which a kernel counts in an int. */
+int pk_program_value(struct pk_program *program, int channels, int height, int width, bool tokens);
+
 const struct pk_shape *pk_program_shape(const struct pk_program *program, int value);
 
 int pk_program_conv(struct pk_program *program, int x, const struct pk_unit *unit);
