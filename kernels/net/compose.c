@@ -1,5 +1,5 @@
 /* A program from its input through one block after the other to its messages. */
-#include "kernels/net/program.h"
+#include "kernels/net/nodes.h"
 #include "sim/base/text.h"
 
 #include <string.h>

@@ -1,13 +1,13 @@
 /**
- * @file kernels/net/program.h
+ * @file kernels/net/nodes.h
  * Inside of kernels/net: the layers of a stage as a list of nodes over numbered values.
  *
- * A block kind (kernels/net/blocks) appends nodes; plan.c derives every pass from the list.  A node
- * that fails, or whose operand is that of a failed one, gives PK_NO_VALUE and the program keeps the
- * first cause, so a block's wiring reads straight through.
+ * A block kind (kernels/net/blocks) appends nodes; passes.c derives every pass from the list.  A
+ * node that fails, or whose operand is that of a failed one, gives PK_NO_VALUE and the program
+ * keeps the first cause, so a block's wiring reads straight through.
  */
-#ifndef PK_NET_PROGRAM_H
-#define PK_NET_PROGRAM_H
+#ifndef PK_NET_NODES_H
+#define PK_NET_NODES_H
 
 #include "kernels/net/stage.h"
 

@@ -1,5 +1,5 @@
 /* Values, nodes and tensors of a program, and what a backward must find of each. */
-#include "kernels/net/program.h"
+#include "kernels/net/nodes.h"
 
 #include <math.h>
 #include <stdarg.h>
