@@ -5,7 +5,7 @@
 #ifndef PK_NET_RESIDUAL_H
 #define PK_NET_RESIDUAL_H
 
-#include "kernels/net/program.h"
+#include "kernels/net/nodes.h"
 
 /** Fails the program and gives false unless streams, width and stride fit the block. */
 bool pk_residual_check(struct pk_block_build *build, int streams);

@@ -2,7 +2,7 @@
  * A stage: one program of all its blocks for passes with one graph, and, where a reversible stage
  * has several blocks, one program for each of them, since its backward goes block by block.
  */
-#include "kernels/net/plan.h"
+#include "kernels/net/passes.h"
 #include "sim/base/random.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* One step of a plan as an operation of the backend: run, or asked for its scratch memory. */
-#include "kernels/net/plan.h"
+#include "kernels/net/passes.h"
 
 #include <math.h>
 

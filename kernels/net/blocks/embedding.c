@@ -1,6 +1,6 @@
 /* Embedding of token indices plus a learnt position; both streams start as the same values.
  * Source: arXiv:1706.03762 section 3.4; the doubling: arXiv:2001.04451 section 3. */
-#include "kernels/net/program.h"
+#include "kernels/net/nodes.h"
 
 static void build(struct pk_block_build *b)
 {

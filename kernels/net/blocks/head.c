@@ -1,6 +1,6 @@
 /* Classifier with its loss: both streams side by side, global average pool, linear, cross-entropy;
  * over tokens a layer norm instead of the pool, and one prediction per token. */
-#include "kernels/net/program.h"
+#include "kernels/net/nodes.h"
 
 static void build(struct pk_block_build *b)
 {

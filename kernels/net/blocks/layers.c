@@ -1,5 +1,5 @@
 /* Any list of layers on one stream; two streams are added up or read side by side by the first. */
-#include "kernels/net/program.h"
+#include "kernels/net/nodes.h"
 
 static bool is_relu(const struct pk_block_spec *spec, int index)
 {

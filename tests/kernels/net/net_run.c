@@ -42,7 +42,7 @@ static void list_parts(struct net_memory *m, struct part parts[PARTS])
         {PK_MESSAGES, s->input_bytes, (void **)&m->call.din},
         {PK_MESSAGES, s->output_bytes, (void **)&m->call.out},
         {PK_DATA, labels, (void **)&m->call.labels},
-        {PK_DATA, labels, (void **)&m->call.loss},
+        {PK_DATA, s->loss_rows * sizeof(float), (void **)&m->call.loss},
     };
 
     memcpy(parts, all, sizeof(all));
@@ -256,6 +256,11 @@ void net_fill(float *values, size_t count, uint64_t seed, uint64_t what)
         psim_random_bits(seed, i, what, bits);
         values[i] = (float)(2 * psim_random_unit(bits[0]) - 1);
     }
+}
+
+double net_worse(double a, double b)
+{
+    return isnan(a) || b <= a ? a : b;
 }
 
 double net_distance(const float *a, const float *b, size_t count)

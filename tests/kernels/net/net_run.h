@@ -54,6 +54,9 @@ enum psim_status net_run_step(struct net_run *run, const void *samples, const in
 /** Values in (-1, 1) from (seed, what, index). */
 void net_fill(float *values, size_t count, uint64_t seed, uint64_t what);
 
+/** The larger of two errors; a NaN stays. */
+double net_worse(double a, double b);
+
 /** ||a - b|| / ||b||; 0 where both are 0. */
 double net_distance(const float *a, const float *b, size_t count);
 

@@ -1,13 +1,13 @@
 /**
- * @file kernels/net/program.h
+ * @file kernels/net/nodes.h
  * Inside of kernels/net: the layers of a stage as a list of nodes over numbered values.
  *
- * A block kind (kernels/net/blocks) appends nodes; plan.c derives every pass from the list.  A node
- * that fails, or whose operand is that of a failed one, gives PK_NO_VALUE and the program keeps the
- * first cause, so a block's wiring reads straight through.
+ * A block kind (kernels/net/blocks) appends nodes; passes.c derives every pass from the list.  A
+ * node that fails, or whose operand is that of a failed one, gives PK_NO_VALUE and the program
+ * keeps the first cause, so a block's wiring reads straight through.
  */
-#ifndef PK_NET_PROGRAM_H
-#define PK_NET_PROGRAM_H
+#ifndef PK_NET_NODES_H
+#define PK_NET_NODES_H
 
 #include "kernels/net/stage.h"
 
@@ -113,6 +113,9 @@ void pk_program_finish(struct pk_program *program, const struct pk_block_build *
 /** Records a failure under the block's name and the field's. */
 void pk_program_fail(struct pk_program *program, enum psim_status status, const char *field,
                      const char *format, ...) PSIM_PRINTF(4, 5);
+
+/** A tensor [n, channels, height, width], all of which a kernel counts in an int. */
+int pk_program_value(struct pk_program *program, int channels, int height, int width, bool tokens);
 
 const struct pk_shape *pk_program_shape(const struct pk_program *program, int value);
 

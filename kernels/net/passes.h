@@ -1,14 +1,14 @@
 /**
- * @file kernels/net/plan.h
+ * @file kernels/net/passes.h
  * Inside of kernels/net: one pass of a program as a list of steps with every operand placed.
  *
- * plan.c makes the list, decides what lies where, and packs what is short-lived into one
+ * passes.c makes the list, decides what lies where, and packs what is short-lived into one
  * workspace; steps.c runs it.
  */
-#ifndef PK_NET_PLAN_H
-#define PK_NET_PLAN_H
+#ifndef PK_NET_PASSES_H
+#define PK_NET_PASSES_H
 
-#include "kernels/net/program.h"
+#include "kernels/net/nodes.h"
 
 enum pk_area {
     PK_AREA_NONE,

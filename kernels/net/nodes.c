@@ -1,14 +1,10 @@
 /* Values, nodes and tensors of a program, and what a backward must find of each. */
-#include "kernels/net/program.h"
-
-#include "sim/base/text.h"
+#include "kernels/net/nodes.h"
 
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#define KINDS_MAX 64
 
 void pk_program_fail(struct pk_program *program, enum psim_status status, const char *field,
                      const char *format, ...)
@@ -59,8 +55,7 @@ const struct pk_shape *pk_program_shape(const struct pk_program *program, int va
     return &program->values[value].shape;
 }
 
-/* A tensor [n, channels, height, width], all dimensions of which a kernel counts in an int. */
-static int add_value(struct pk_program *program, int channels, int height, int width, bool tokens)
+int pk_program_value(struct pk_program *program, int channels, int height, int width, bool tokens)
 {
     const double count = (double)program->n * channels * height * width;
     struct pk_value *value;
@@ -132,7 +127,7 @@ static struct pk_node *add_node(struct pk_program *program, enum pk_node_kind ki
 static int add_result(struct pk_program *program, struct pk_node *node, int channels, int height,
                       int width, bool tokens)
 {
-    const int value = add_value(program, channels, height, width, tokens);
+    const int value = pk_program_value(program, channels, height, width, tokens);
     const int operands[3] = {node->x[0], node->x[1], node->base};
     bool gradient = node->weight != PK_NO_OFFSET;
 
@@ -526,96 +521,4 @@ void pk_program_couple(struct pk_program *program)
 {
     if (program->status == PSIM_OK)
         program->nodes[program->node_count - 1].coupling = true;
-}
-
-void pk_program_init(struct pk_program *program, const struct pk_stage_spec *spec,
-                     const struct pk_shape *input, size_t parameters, size_t statistics,
-                     struct psim_error *err)
-{
-    *program = (struct pk_program){.arena = PSIM_ARENA_INIT,
-                                   .err = err,
-                                   .n = spec->microbatch,
-                                   .epsilon = spec->epsilon,
-                                   .momentum = spec->momentum,
-                                   .parameter_count = parameters,
-                                   .statistics_count = statistics,
-                                   .in = {PK_NO_VALUE, PK_NO_VALUE},
-                                   .out = {PK_NO_VALUE, PK_NO_VALUE},
-                                   .input = *input};
-    for (int i = 0; i < input->streams; i++) {
-        program->in[i] =
-            add_value(program, input->channels, input->height, input->width, input->tokens);
-        if (program->in[i] >= 0) {
-            program->values[program->in[i]].input = i;
-            program->values[program->in[i]].gradient = !spec->input_is_data;
-        }
-    }
-}
-
-void pk_program_release(struct pk_program *program)
-{
-    psim_free(program->values);
-    psim_free(program->nodes);
-    psim_free(program->tensors);
-    psim_free(program->norms);
-    psim_arena_release(&program->arena);
-}
-
-const char *pk_block_kind_name(int index)
-{
-    return pk_block_kind_table[index] == NULL ? NULL : pk_block_kind_table[index]->name;
-}
-
-static const struct pk_block_kind *find_kind(struct pk_program *program, const char *name)
-{
-    const char *names[KINDS_MAX];
-    const char *nearest;
-    int count = 0;
-
-    for (; pk_block_kind_table[count] != NULL && count < KINDS_MAX; count++) {
-        names[count] = pk_block_kind_table[count]->name;
-        if (strcmp(names[count], name) == 0)
-            return pk_block_kind_table[count];
-    }
-    nearest = psim_nearest_name(name, names, (size_t)count);
-    pk_program_fail(program, PSIM_ERR_NOTFOUND, "kind", "no block is called \"%s\"%s%s%s", name,
-                    nearest == NULL ? "" : "; did you mean \"", nearest == NULL ? "" : nearest,
-                    nearest == NULL ? "" : "\"?");
-    return NULL;
-}
-
-void pk_program_block(struct pk_program *program, const struct pk_block_spec *spec,
-                      struct pk_block_build *state, bool *reversible)
-{
-    const struct pk_block_kind *kind;
-
-    program->block = psim_arena_text(&program->arena, spec->name, strlen(spec->name));
-    program->ordinal = spec->ordinal;
-    program->tensor_index = 0;
-    program->inversion_counts = false;
-    if (program->block == NULL)
-        fail_memory(program);
-    if (program->loss)
-        pk_program_fail(program, PSIM_ERR_RANGE, "kind", "nothing may follow the loss");
-    kind = find_kind(program, spec->kind);
-    if (kind == NULL || program->status != PSIM_OK)
-        return;
-    state->program = program;
-    state->spec = spec;
-    state->reversible = false;
-    kind->build(state);
-    *reversible = state->reversible;
-}
-
-/* A value may be what leaves on both streams; `output` then is the first of them. */
-void pk_program_finish(struct pk_program *program, const struct pk_block_build *state)
-{
-    if (program->status != PSIM_OK || program->loss)
-        return;
-    for (int i = state->streams - 1; i >= 0; i--) {
-        program->out[i] = state->x[i];
-        program->values[state->x[i]].output = i;
-    }
-    program->output = *pk_program_shape(program, state->x[0]);
-    program->output.streams = state->streams;
 }

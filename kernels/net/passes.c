@@ -10,7 +10,7 @@
  * Backward: node by node from the end.  A gradient that only passes through a sum is not copied: it
  * stays a reference to where it lies until a second contribution makes a block of its own.
  */
-#include "kernels/net/plan.h"
+#include "kernels/net/passes.h"
 
 #include <string.h>
 
