@@ -1,9 +1,9 @@
 /**
- * @file sim/cli/comparison.h
+ * @file sim/plan/study.h
  * From a scenario to a comparison: stages, programs, simulations, and what is derived from them.
  */
-#ifndef PSIM_CLI_COMPARISON_H
-#define PSIM_CLI_COMPARISON_H
+#ifndef PSIM_PLAN_STUDY_H
+#define PSIM_PLAN_STUDY_H
 
 #include "sim/config/scenario.h"
 #include "sim/engine/engine.h"

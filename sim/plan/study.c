@@ -1,4 +1,4 @@
-#include "sim/cli/comparison.h"
+#include "sim/plan/study.h"
 
 #include "sim/base/memory.h"
 #include "sim/base/text.h"

@@ -6,7 +6,7 @@
  * for as a whole as soon as one of its devices holds a stage.
  */
 #include "sim/base/memory.h"
-#include "sim/cli/comparison.h"
+#include "sim/plan/study.h"
 #include "sim/report/columns.h"
 
 #include <math.h>
