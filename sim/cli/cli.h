@@ -35,6 +35,7 @@ struct psim_cli_values {
     const char *device;    /**< NULL: not given */
     const char *algorithm; /**< NULL: the measured one, else ring */
     const char *bytes;     /**< NULL: 1 MiB to 16 GiB */
+    const char *reserve;   /**< NULL: the defaults */
     int collective_kind;   /**< enum psim_collective_kind */
     int64_t ranks;         /**< 0: all devices */
     int input[3];          /**< channels, height, width */
@@ -72,6 +73,7 @@ extern const struct psim_command psim_commands[];
     X(INPUT)                                                                                       \
     X(CLASSES)                                                                                     \
     X(WORKERS)                                                                                     \
+    X(RESERVE)                                                                                     \
     X(CHECK)                                                                                       \
     X(EXPANDED)                                                                                    \
     X(QUIET)                                                                                       \
@@ -127,6 +129,7 @@ int psim_cli_main(int argc, char **argv);
 
 enum psim_exit psim_command_run(const struct psim_cli_values *, char *const[], int);
 enum psim_exit psim_command_compare(const struct psim_cli_values *, char *const[], int);
+enum psim_exit psim_command_fit(const struct psim_cli_values *, char *const[], int);
 enum psim_exit psim_command_check(const struct psim_cli_values *, char *const[], int);
 enum psim_exit psim_command_list(const struct psim_cli_values *, char *const[], int);
 enum psim_exit psim_command_collective(const struct psim_cli_values *, char *const[], int);

@@ -39,6 +39,22 @@ const struct psim_command psim_commands[] = {
      .operands_min = 1,
      .operands_max = 1,
      .run = psim_command_compare},
+    {.name = "fit",
+     .operands = "SCENARIO",
+     .summary = "does it fit in memory, where not, and what near it does",
+     .detail =
+         "Simulates every method of the scenario and judges the device with the least room, at "
+         "the\n"
+         "step's peak, at an optimizer step and at start-up.  Memory is shown as allocated (by\n"
+         "tensors), reserved (by the allocator) and of the device (as the system reports it), and\n"
+         "the last must fit.  What does not fit gets the nearest that does.",
+     .examples = "  petrasim fit scenarios/smoke/small.json\n"
+                 "  petrasim fit --check --reserve communicator=400MiB,fragmentation=0.2 my.json\n",
+     .options = COMMON | PSIM_OPTION_BIT(FORMAT) | PSIM_OPTION_BIT(ENGINE) |
+                PSIM_OPTION_BIT(WORKERS) | PSIM_OPTION_BIT(CHECK) | PSIM_OPTION_BIT(RESERVE),
+     .operands_min = 1,
+     .operands_max = 1,
+     .run = psim_command_fit},
     {.name = "check",
      .operands = "FILE...",
      .summary = "validates scenario, platform, device and model files",

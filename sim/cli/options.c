@@ -108,6 +108,12 @@ static const struct option options[PSIM_CLI_OPTIONS] = {
                           .offset = FIELD(workers),
                           .help = "simulations at a time (default: one a processor); the result is "
                                   "the same"},
+    [PSIM_CLI_RESERVE] = {.name = "--reserve",
+                          .value = "NAME=VALUE,...",
+                          .kind = KIND_TEXT,
+                          .offset = FIELD(reserve),
+                          .help = "memory kept free: context, communicator, optimizer, "
+                                  "fragmentation"},
     [PSIM_CLI_CHECK] = {.name = "--check",
                         .kind = KIND_FLAG,
                         .offset = FIELD(check),
