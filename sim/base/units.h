@@ -4,7 +4,8 @@
  *
  * Called by the readers of sim/config and by command-line options.  Values come out in the base
  * unit of their dimension: bytes, bytes per second, seconds, FLOP per second, watt, US dollars per
- * hour.  kB, MB, ... are powers of 1000, KiB, MiB, ... powers of 1024; a small b is a bit.
+ * hour, US dollars, joule.  kB, MB, ... are powers of 1000, KiB, MiB, ... powers of 1024; a small b
+ * is a bit.
  *
  * Does not know: which range a quantity must lie in, other than that it must be finite.
  */
@@ -20,6 +21,8 @@ enum psim_dimension {
     PSIM_DIMENSION_FLOP_PER_S,
     PSIM_DIMENSION_WATT,
     PSIM_DIMENSION_USD_PER_HOUR,
+    PSIM_DIMENSION_USD,
+    PSIM_DIMENSION_JOULE,
     PSIM_DIMENSIONS
 };
 

@@ -8,12 +8,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-const char *const psim_file_kind_names[] = {"scenario", "platform",    "device",
-                                            "model",    "collectives", NULL};
+const char *const psim_file_kind_names[] = {"scenario",    "platform", "device", "model",
+                                            "collectives", "plan",     NULL};
 
 /* The same with the version that is read. */
-static const char *const headers[] = {"scenario/1", "platform/1",    "device/1",
-                                      "model/1",    "collectives/1", NULL};
+static const char *const headers[] = {"scenario/1",    "platform/1", "device/1", "model/1",
+                                      "collectives/1", "plan/1",     NULL};
 
 /* A file of one reading, kept until the end: nodes and their texts point into it. */
 struct psim_source_file {

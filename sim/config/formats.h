@@ -69,6 +69,25 @@ const struct psim_workload_model *psim_read_model(struct psim_reader *reader,
                                                   const struct psim_node *node,
                                                   struct psim_scenario *scenario);
 
+/** True when a text node names a network of the catalogue; else an error was reported. */
+bool psim_read_known_network(struct psim_reader *reader, const struct psim_node *node);
+
+/** A network of the catalogue as an entry of scenario->model_entries; NULL when an error was
+ *  reported, at `node`. */
+const struct psim_workload_model *
+psim_read_catalogue_network(struct psim_reader *reader, const struct psim_node *node,
+                            struct psim_scenario *scenario, const char *name, const int input[3],
+                            int classes, const struct psim_network_scale *scale);
+
+struct psim_goal;
+bool psim_read_goal(struct psim_reader *reader, const struct psim_node *root,
+                    struct psim_goal *out);
+
+/** The platform that a text node names, by a path or a name of the catalogue.
+ *  @return its file; NULL when it could not be had, and an error was reported */
+const char *psim_read_platform_named(struct psim_reader *reader, const struct psim_node *node,
+                                     struct psim_platform *out);
+
 /** The list of methods; batch.accumulation must be known.  Labels are unique afterwards. */
 void psim_read_methods(struct psim_reader *reader, const struct psim_node *list,
                        struct psim_scenario *scenario);

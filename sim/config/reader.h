@@ -90,7 +90,8 @@ enum psim_file_kind {
     PSIM_FILE_PLATFORM,
     PSIM_FILE_DEVICE,
     PSIM_FILE_MODEL,
-    PSIM_FILE_COLLECTIVES
+    PSIM_FILE_COLLECTIVES,
+    PSIM_FILE_PLAN
 };
 extern const char *const psim_file_kind_names[]; /* NULL at the end */
 
