@@ -114,19 +114,21 @@ enum psim_status psim_fit_reserve_parse(const char *text, struct psim_fit_reserv
 
 /* ---- One stage ---- */
 
+void psim_fit_prepare_stage(struct psim_stage *s, int element_bytes,
+                            const struct psim_fit_reserve *reserve)
+{
+    if (reserve->context_bytes >= 0)
+        s->context_bytes = reserve->context_bytes;
+    if (!isnan(reserve->fragmentation))
+        s->fragmentation = reserve->fragmentation;
+    s->optimizer_transient_bytes =
+        (int64_t)ceil(reserve->transient_bytes * (double)s->parameter_bytes / element_bytes);
+}
+
 void psim_fit_prepare(struct psim_program *program, const struct psim_fit_reserve *reserve)
 {
-    for (int q = 0; q < program->lanes * program->shape.stages; q++) {
-        struct psim_stage *s = &program->places[q];
-
-        if (reserve->context_bytes >= 0)
-            s->context_bytes = reserve->context_bytes;
-        if (!isnan(reserve->fragmentation))
-            s->fragmentation = reserve->fragmentation;
-        s->optimizer_transient_bytes =
-            (int64_t)ceil(reserve->transient_bytes * (double)s->parameter_bytes /
-                          (double)program->workload->element_bytes);
-    }
+    for (int q = 0; q < program->lanes * program->shape.stages; q++)
+        psim_fit_prepare_stage(&program->places[q], program->workload->element_bytes, reserve);
 }
 
 /* docs/model.md eq. 32. */
@@ -141,15 +143,12 @@ static struct psim_fit_view view(const struct psim_stage *s, int64_t communicato
     return out;
 }
 
-void psim_fit_stage_judge(const struct psim_program *program, int stage,
-                          const struct psim_stage_result *result,
-                          const struct psim_fit_reserve *reserve, struct psim_fit_stage *out)
+void psim_fit_peak_judge(const struct psim_stage *s, const struct psim_memory_peak *peak,
+                         int element_bytes, bool sends, const struct psim_fit_reserve *reserve,
+                         struct psim_fit_stage *out)
 {
-    const struct psim_stage *s = &program->places[stage];
-    const struct psim_memory_peak *peak = &result->memory;
-    const int64_t parameters = s->parameter_bytes / program->workload->element_bytes;
-    const int64_t beside = program->workload->element_bytes < MASTER_BYTES ? s->parameter_bytes : 0;
-    const bool sends = program->shape.stages > 1 || program->replicas > 1;
+    const int64_t parameters = s->parameter_bytes / element_bytes;
+    const int64_t beside = element_bytes < MASTER_BYTES ? s->parameter_bytes : 0;
     struct psim_fit_stage filled = {.capacity_bytes = s->memory_bytes,
                                     .transient_bytes = s->optimizer_transient_bytes,
                                     .communicator_bytes = sends ? reserve->communicator_bytes : 0};
@@ -167,6 +166,14 @@ void psim_fit_stage_judge(const struct psim_program *program, int stage,
             filled.worst = (enum psim_fit_moment)m;
     }
     *out = filled;
+}
+
+void psim_fit_stage_judge(const struct psim_program *program, int stage,
+                          const struct psim_stage_result *result,
+                          const struct psim_fit_reserve *reserve, struct psim_fit_stage *out)
+{
+    psim_fit_peak_judge(&program->places[stage], &result->memory, program->workload->element_bytes,
+                        program->shape.stages > 1 || program->replicas > 1, reserve, out);
 }
 
 int64_t psim_fit_room(const struct psim_fit_stage *stage)

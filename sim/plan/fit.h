@@ -89,6 +89,15 @@ void psim_fit_stage_judge(const struct psim_program *program, int stage,
                           const struct psim_stage_result *result,
                           const struct psim_fit_reserve *reserve, struct psim_fit_stage *out);
 
+/** The same from a peak alone; `sends`: the device holds a communicator. */
+void psim_fit_peak_judge(const struct psim_stage *s, const struct psim_memory_peak *peak,
+                         int element_bytes, bool sends, const struct psim_fit_reserve *reserve,
+                         struct psim_fit_stage *out);
+
+/** Sets what the reserve says on a stage; a parameter has so many bytes. */
+void psim_fit_prepare_stage(struct psim_stage *s, int element_bytes,
+                            const struct psim_fit_reserve *reserve);
+
 /** Sets what the reserve says on all places of a program, before it is simulated. */
 void psim_fit_prepare(struct psim_program *program, const struct psim_fit_reserve *reserve);
 

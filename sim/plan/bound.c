@@ -1,0 +1,185 @@
+/* Bounds on time and memory: docs/model.md, eq. 33 to 38. */
+#include "sim/plan/bound.h"
+
+#include <math.h>
+
+static double pass_seconds(const struct psim_stage *s, unsigned passes)
+{
+    const double backward_s = s->backward_input_s + s->backward_weight_s;
+    double seconds = 0;
+
+    seconds += passes & PSIM_FORWARD ? s->forward_s : 0;
+    seconds += passes & PSIM_RECONSTRUCT ? s->reconstruct_s : 0;
+    seconds += passes & PSIM_REFORWARD ? s->forward_s : 0;
+    seconds += passes & PSIM_BACKWARD ? backward_s : 0;
+    seconds += passes & PSIM_UPDATE ? s->update_s : 0;
+    return seconds;
+}
+
+/* Eq. 33: the least time of a step of one or two actions. */
+static double step_seconds(const struct psim_bound_input *input, int stage,
+                           const struct psim_order_kind *kind)
+{
+    const double a = pass_seconds(&input->stages[stage], kind->passes[0]);
+    const double b =
+        kind->passes[1] == 0 ? 0 : pass_seconds(&input->stages[stage], kind->passes[1]);
+
+    if (input->overlap == PSIM_OVERLAP_SHARED)
+        return 2 * fmin(a, b) / (1 + input->gains[stage]) + fabs(a - b);
+    return fmax(a, b);
+}
+
+/* Seconds of all counted steps of a stage; updates apart. */
+static double work_seconds(const struct psim_bound_input *input, int stage, double *updates_s)
+{
+    const struct psim_order_stage *order = &input->order->stage[stage];
+    double seconds = 0;
+
+    *updates_s = 0;
+    for (int i = 0; i < order->kind_count; i++) {
+        const struct psim_order_kind *kind = &order->kinds[i];
+        const double all = (double)kind->count * step_seconds(input, stage, kind);
+
+        if (kind->passes[0] == PSIM_UPDATE && kind->passes[1] == 0)
+            *updates_s += all;
+        else
+            seconds += all;
+    }
+    return seconds;
+}
+
+static double sync_seconds(const struct psim_bound_input *input, int stage)
+{
+    return input->sync_s == NULL ? 0 : input->sync_s[stage];
+}
+
+/* Eq. 34 and 36: an endless pipeline. */
+static double endless(const struct psim_bound_input *input)
+{
+    const int stages = input->order->stages;
+    double round_trip_s = 0, bound_s = 0;
+
+    for (int j = stages - 1; j >= 0; j--) {
+        const struct psim_order_stage *order = &input->order->stage[j];
+        double updates_s, work_s = work_seconds(input, j, &updates_s);
+
+        work_s += updates_s + (updates_s > 0 || order->backwards > 0 ? sync_seconds(input, j) : 0);
+        bound_s = fmax(bound_s, work_s / (double)order->backwards);
+        round_trip_s +=
+            input->stages[j].forward_s + pass_seconds(&input->stages[j], order->backward);
+        if (j + 1 < stages)
+            round_trip_s += input->hops[j].forward_s + input->hops[j].backward_s;
+        bound_s = fmax(bound_s, round_trip_s / (double)order->held);
+    }
+    return bound_s;
+}
+
+/* Eq. 35 and 36: a flushed step, from the last stage to the first. */
+static double flushed(const struct psim_bound_input *input)
+{
+    const int stages = input->order->stages;
+    const double microbatches = (double)input->accumulation;
+    double head_s = 0, round_trip_s = 0, end_s = 0, bound_s = 0;
+
+    for (int j = 0; j + 1 < stages; j++)
+        head_s += input->stages[j].forward_s + input->hops[j].forward_s;
+    for (int j = stages - 1; j >= 0; j--) {
+        const struct psim_order_stage *order = &input->order->stage[j];
+        const double backward_s = pass_seconds(&input->stages[j], order->backward);
+        double updates_s;
+        const double work_s = work_seconds(input, j, &updates_s);
+        const double start_s = order->starts_forward ? head_s : 0;
+
+        round_trip_s += input->stages[j].forward_s + backward_s;
+        if (j + 1 < stages) {
+            round_trip_s += input->hops[j].forward_s + input->hops[j].backward_s;
+            end_s += input->hops[j].backward_s + backward_s;
+        }
+        end_s = fmax(end_s, start_s + work_s);
+        end_s = fmax(end_s, start_s + microbatches * round_trip_s / (double)order->held);
+        bound_s = fmax(bound_s, end_s + sync_seconds(input, j) + updates_s);
+        if (j > 0)
+            head_s -= input->stages[j - 1].forward_s + input->hops[j - 1].forward_s;
+    }
+    return bound_s / microbatches;
+}
+
+double psim_bound_time(const struct psim_bound_input *input)
+{
+    /* Rounding of the sums must not lift the bound above what is simulated. */
+    return (1 - 1e-9) * (input->order->flushes ? flushed(input) : endless(input));
+}
+
+/* ---- Memory: eq. 37 ---- */
+
+static int64_t message(const struct psim_bound_input *input, int stage, bool back)
+{
+    const int64_t bytes = input->stages[stage].input_bytes;
+
+    return back && input->sends_activation_back ? 2 * bytes : bytes;
+}
+
+static int64_t action_bytes(const struct psim_bound_input *input, int stage,
+                            const struct psim_order_instant *instant)
+{
+    const struct psim_stage *s = &input->stages[stage];
+    const bool next = stage + 1 < input->order->stages;
+    const int64_t rebuilt = s->recompute_graph_bytes - s->graph_input_bytes;
+    int64_t bytes = 0;
+
+    if (instant->passes & PSIM_FORWARD) {
+        bytes += s->input_bytes + (next ? message(input, stage + 1, false) : 0);
+        bytes += instant->keep == PSIM_KEEP_GRAPH ? s->graph_bytes - s->graph_input_bytes
+                                                  : s->forward_work_bytes;
+    }
+    if (instant->passes & PSIM_RECONSTRUCT)
+        bytes += rebuilt;
+    if (instant->passes & PSIM_BACKWARD)
+        bytes += s->backward_work_bytes + (stage > 0 ? message(input, stage, true) : 0) +
+                 (next ? message(input, stage + 1, true) : 0);
+    return bytes + instant->graphs * s->graph_bytes + instant->inputs * s->input_bytes +
+           instant->rebuilt * rebuilt + instant->versions * s->parameter_bytes;
+}
+
+static void stage_peaks(const struct psim_bound_input *input, int stage,
+                        struct psim_memory_peak *out)
+{
+    const struct psim_stage *s = &input->stages[stage];
+    const struct psim_order_stage *order = &input->order->stage[stage];
+    const int64_t standing = s->parameter_bytes + s->buffer_bytes + s->gradient_bytes +
+                             s->optimizer_bytes + s->workspace_bytes + s->context_bytes;
+
+    *out = (struct psim_memory_peak){.bytes = standing};
+    for (int i = 0; i < order->instant_count; i++) {
+        const struct psim_order_instant *instant = &order->instants[i];
+        const bool update = (instant->passes & PSIM_UPDATE) != 0;
+        const int64_t bytes = standing + action_bytes(input, stage, instant) +
+                              (update ? s->optimizer_transient_bytes : 0);
+
+        if (update && bytes > out->update_bytes)
+            out->update_bytes = bytes;
+        /* A level that takes no time is no peak. */
+        if (pass_seconds(s, instant->passes) > 0 && bytes > out->bytes)
+            out->bytes = bytes;
+    }
+}
+
+int64_t psim_bound_memory(const struct psim_bound_input *input, int64_t *needed_bytes)
+{
+    int64_t over = INT64_MIN;
+
+    *needed_bytes = 0;
+    for (int j = 0; j < input->order->stages; j++) {
+        struct psim_memory_peak peak;
+        struct psim_fit_stage fit;
+        int64_t needed;
+
+        stage_peaks(input, j, &peak);
+        psim_fit_peak_judge(&input->stages[j], &peak, input->element_bytes, input->sends,
+                            input->reserve, &fit);
+        needed = fit.views[fit.worst].device_bytes;
+        *needed_bytes = needed > *needed_bytes ? needed : *needed_bytes;
+        over = -psim_fit_room(&fit) > over ? -psim_fit_room(&fit) : over;
+    }
+    return over;
+}
