@@ -41,7 +41,7 @@ struct psim_cli_values {
     int input[3];          /**< channels, height, width */
     int64_t classes;
     int64_t workers;
-    bool check, expanded, quiet, help, version;
+    bool check, expanded, exhaustive, quiet, help, version;
 };
 
 struct psim_command {
@@ -76,6 +76,7 @@ extern const struct psim_command psim_commands[];
     X(RESERVE)                                                                                     \
     X(CHECK)                                                                                       \
     X(EXPANDED)                                                                                    \
+    X(EXHAUSTIVE)                                                                                  \
     X(QUIET)                                                                                       \
     X(HELP)                                                                                        \
     X(VERSION)
@@ -130,6 +131,7 @@ int psim_cli_main(int argc, char **argv);
 enum psim_exit psim_command_run(const struct psim_cli_values *, char *const[], int);
 enum psim_exit psim_command_compare(const struct psim_cli_values *, char *const[], int);
 enum psim_exit psim_command_fit(const struct psim_cli_values *, char *const[], int);
+enum psim_exit psim_command_plan(const struct psim_cli_values *, char *const[], int);
 enum psim_exit psim_command_check(const struct psim_cli_values *, char *const[], int);
 enum psim_exit psim_command_list(const struct psim_cli_values *, char *const[], int);
 enum psim_exit psim_command_collective(const struct psim_cli_values *, char *const[], int);

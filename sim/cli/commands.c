@@ -55,6 +55,23 @@ const struct psim_command psim_commands[] = {
      .operands_min = 1,
      .operands_max = 1,
      .run = psim_command_fit},
+    {.name = "plan",
+     .operands = "GOAL",
+     .summary = "fewest GPUs, largest model, fastest or cheapest plan under constraints",
+     .detail =
+         "GOAL is a plan/1 file: networks, platforms, methods, ranges, an objective, constraints.\n"
+         "Plans that a proved bound rules out are discarded, the others replayed, and what is\n"
+         "reported is confirmed by the simgrid engine: the best plan, runners-up, the best of "
+         "each\n"
+         "method, the front of time, money and memory; or, where nothing is feasible, the nearest\n"
+         "plan and a minimal set of limits that contradict each other.",
+     .examples = "  petrasim plan scenarios/plan/fewest-gpus.json\n"
+                 "  petrasim plan --format md --check my-goal.json\n",
+     .options = COMMON | PSIM_OPTION_BIT(FORMAT) | PSIM_OPTION_BIT(WORKERS) |
+                PSIM_OPTION_BIT(CHECK) | PSIM_OPTION_BIT(EXHAUSTIVE),
+     .operands_min = 1,
+     .operands_max = 1,
+     .run = psim_command_plan},
     {.name = "check",
      .operands = "FILE...",
      .summary = "validates scenario, platform, device and model files",

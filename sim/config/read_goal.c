@@ -315,7 +315,9 @@ static void read_constraints(struct psim_reader *reader, const struct psim_node 
         PSIM_CONSTRAINT_LEAST_SAMPLES, PSIM_CONSTRAINT_MOST_SAMPLES};
     int64_t counts[5] = {-1, -1, -1, -1, -1};
     const struct psim_field fields[PSIM_CONSTRAINTS] = {
-        LIMIT(THROUGHPUT, PSIM_FIELD_REAL, PSIM_DIMENSIONS),
+        {.key = psim_constraint_names[PSIM_CONSTRAINT_THROUGHPUT],
+         .kind = PSIM_FIELD_REAL,
+         .to.real = &out->limits[PSIM_CONSTRAINT_THROUGHPUT]},
         LIMIT(EPOCH_TIME, PSIM_FIELD_QUANTITY, PSIM_DIMENSION_SECONDS),
         LIMIT(DEADLINE, PSIM_FIELD_QUANTITY, PSIM_DIMENSION_SECONDS),
         {.key = psim_constraint_names[PSIM_CONSTRAINT_MEMORY],
@@ -428,8 +430,8 @@ static void read_keys(struct psim_reader *reader, const struct psim_node *root,
 
 /* Limits that mean nothing without the size of the training, and entries that fix what is planned.
  */
-static void check_goal(struct psim_reader *reader, const struct goal_parts *parts,
-                       const struct psim_goal *goal)
+static void check_goal(struct psim_reader *reader, const struct psim_node *root,
+                       const struct goal_parts *parts)
 {
     static const enum psim_constraint of_training[] = {
         PSIM_CONSTRAINT_EPOCH_TIME, PSIM_CONSTRAINT_DEADLINE, PSIM_CONSTRAINT_COST,
@@ -441,7 +443,7 @@ static void check_goal(struct psim_reader *reader, const struct goal_parts *part
                 ? NULL
                 : psim_node_member(parts->constraints, psim_constraint_names[of_training[i]]);
 
-        if (node != NULL && goal->base.epoch_samples == 0)
+        if (node != NULL && psim_node_member(root, "training") == NULL)
             psim_reader_key_error(reader, node, PSIM_ERR_SCHEMA, NULL,
                                   "needs \"training\": how many samples an epoch has");
     }
@@ -492,7 +494,7 @@ bool psim_read_goal(struct psim_reader *reader, const struct psim_node *root, st
         read_training(reader, parts.training, &goal);
     if (parts.reserve != NULL)
         read_reserve(reader, parts.reserve, &goal.reserve);
-    check_goal(reader, &parts, &goal);
+    check_goal(reader, root, &parts);
     if (goal.replicas.values == NULL)
         goal.replicas = (struct psim_axis){&one, 1};
     if (goal.accumulations.values == NULL)

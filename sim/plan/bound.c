@@ -164,9 +164,9 @@ static void stage_peaks(const struct psim_bound_input *input, int stage,
     }
 }
 
-int64_t psim_bound_memory(const struct psim_bound_input *input, int64_t *needed_bytes)
+double psim_bound_memory(const struct psim_bound_input *input, int64_t *needed_bytes)
 {
-    int64_t over = INT64_MIN;
+    double fill = 0;
 
     *needed_bytes = 0;
     for (int j = 0; j < input->order->stages; j++) {
@@ -179,7 +179,7 @@ int64_t psim_bound_memory(const struct psim_bound_input *input, int64_t *needed_
                             input->reserve, &fit);
         needed = fit.views[fit.worst].device_bytes;
         *needed_bytes = needed > *needed_bytes ? needed : *needed_bytes;
-        over = -psim_fit_room(&fit) > over ? -psim_fit_room(&fit) : over;
+        fill = fmax(fill, (double)needed / (double)fit.capacity_bytes);
     }
-    return over;
+    return fill;
 }

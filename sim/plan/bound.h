@@ -13,8 +13,8 @@
 
 #include "sim/plan/fit.h"
 
-#define PSIM_ORDER_KINDS    12
-#define PSIM_ORDER_INSTANTS 24
+#define PSIM_ORDER_KINDS    8
+#define PSIM_ORDER_INSTANTS 12
 
 /** Steps of one kind: the passes of their one or two actions, and how many there are. */
 struct psim_order_kind {
@@ -83,8 +83,8 @@ struct psim_bound_input {
 /** Seconds per micro-batch that no run is below. */
 double psim_bound_time(const struct psim_bound_input *input);
 
-/** Bytes over capacity, of the worst stage, that no run is below; *needed_bytes becomes the
- *  largest device's need that none is below.  Negative: it may fit. */
-int64_t psim_bound_memory(const struct psim_bound_input *input, int64_t *needed_bytes);
+/** Need over capacity of the tightest device that no run is below; *needed_bytes becomes the
+ *  largest device's need that none is below.  Above 1: it does not fit. */
+double psim_bound_memory(const struct psim_bound_input *input, int64_t *needed_bytes);
 
 #endif

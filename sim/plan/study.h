@@ -45,6 +45,12 @@ enum psim_status psim_study_run(struct psim_study *study, int workers,
 int psim_study_device(const struct psim_scenario *scenario, const struct psim_program *program,
                       int copy, int stage);
 
+/** What follows the simulation of the jobs in psim_study_run, for those who ran them otherwise. */
+enum psim_status psim_study_collect(struct psim_study *study, struct psim_error *err) PSIM_CHECKED;
+
+/** What an hour of the platform's first so many devices costs, nodes as a whole; NaN: not known. */
+double psim_study_hourly_usd(const struct psim_platform *platform, int devices);
+
 /** True when every row fits on every device. */
 bool psim_study_fits(const struct psim_study *study);
 

@@ -128,6 +128,26 @@ static int node_count(const struct psim_platform *platform)
     return most + 1;
 }
 
+double psim_study_hourly_usd(const struct psim_platform *platform, int devices)
+{
+    struct psim_arena arena = PSIM_ARENA_INIT;
+    unsigned char *holds = psim_alloc((size_t)platform->vertex_count, 1);
+    unsigned char *paid = psim_alloc((size_t)node_count(platform), 1);
+    double usd_per_hour = NAN;
+
+    if (holds != NULL && paid != NULL) {
+        const char *date = "";
+
+        for (int i = 0; i < devices; i++)
+            holds[platform->devices[i]] = 1;
+        usd_per_hour = hourly_price(&arena, platform, holds, paid, &date).total;
+    }
+    psim_free(holds);
+    psim_free(paid);
+    psim_arena_release(&arena);
+    return usd_per_hour;
+}
+
 static void fill(const struct psim_comparison *comparison, const struct psim_result *row,
                  double power_w, double usd_per_hour, struct psim_worth *out)
 {

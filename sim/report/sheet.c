@@ -19,8 +19,23 @@ static const char *heading_of(struct psim_arena *arena, const char *name)
     return heading;
 }
 
+/* A column of which nothing is known is left out for people. */
+static bool is_known(const struct psim_sheet *sheet, int at)
+{
+    for (int row = 0; row < sheet->row_count; row++) {
+        const struct psim_sheet_value *value = &sheet->values[row * sheet->column_count + at];
+
+        if (sheet->columns[at].quantity == PSIM_QUANTITY_TEXT
+                ? value->text != NULL && value->text[0] != '\0'
+                : isfinite(value->number))
+            return true;
+    }
+    return false;
+}
+
+/* Column `at` of the sheet as column `to` of a grid of so many. */
 static bool fill_column(struct psim_arena *arena, const struct psim_sheet *sheet, int at,
-                        struct psim_grid *grid)
+                        struct psim_grid *grid, int to)
 {
     const struct psim_sheet_column *column = &sheet->columns[at];
     const bool numeric = column->quantity != PSIM_QUANTITY_TEXT;
@@ -32,12 +47,12 @@ static bool fill_column(struct psim_arena *arena, const struct psim_sheet *sheet
                             sheet->values[row * sheet->column_count + at].number);
     scale = numeric ? psim_scale_fit(column->quantity, &extent)
                     : (struct psim_scale){"", 1.0, 0, false};
-    grid->columns[at] = (struct psim_grid_column){column->group,  column->name,
+    grid->columns[to] = (struct psim_grid_column){column->group,  column->name,
                                                   column->legend, heading_of(arena, column->name),
                                                   scale.unit,     numeric};
     for (int row = 0; row < sheet->row_count; row++) {
         const struct psim_sheet_value *value = &sheet->values[row * sheet->column_count + at];
-        struct psim_cell *cell = &grid->cells[row * sheet->column_count + at];
+        struct psim_cell *cell = &grid->cells[row * grid->column_count + to];
 
         cell->text = numeric ? psim_number_text(arena, &scale, value->number) : value->text;
         cell->mark = "";
@@ -46,25 +61,37 @@ static bool fill_column(struct psim_arena *arena, const struct psim_sheet *sheet
         if (cell->text == NULL || cell->text[0] == '\0')
             cell->text = PSIM_UNKNOWN_CELL;
     }
-    return grid->columns[at].heading != NULL;
+    return grid->columns[to].heading != NULL;
 }
 
 static bool fill_grid(struct psim_arena *arena, const struct psim_sheet *sheet,
                       struct psim_grid *grid)
 {
     grid->title = sheet->title;
-    grid->column_count = sheet->column_count;
+    for (int i = 0; i < sheet->column_count; i++)
+        grid->column_count += is_known(sheet, i) ? 1 : 0;
     grid->row_count = sheet->row_count;
     grid->columns = psim_arena_alloc(arena, (size_t)sheet->column_count, sizeof *grid->columns);
     grid->cells = psim_arena_alloc(arena, (size_t)sheet->column_count * (size_t)sheet->row_count,
                                    sizeof *grid->cells);
     if (grid->columns == NULL || grid->cells == NULL)
         return false;
-    for (int i = 0; i < sheet->column_count; i++) {
-        if (!fill_column(arena, sheet, i, grid))
+    for (int i = 0, to = 0; i < sheet->column_count; i++) {
+        if (is_known(sheet, i) && !fill_column(arena, sheet, i, grid, to++))
             return false;
     }
     return true;
+}
+
+/* True of columns that an earlier sheet has too. */
+static bool was_explained(const struct psim_sheet_report *report, int sheet)
+{
+    for (int i = 0; i < sheet; i++) {
+        if (report->sheets[i].columns == report->sheets[sheet].columns &&
+            report->sheets[i].row_count > 0)
+            return true;
+    }
+    return report->sheets[sheet].row_count == 0;
 }
 
 /* One fact for all legends, "" where there is none. */
@@ -74,11 +101,11 @@ static const char *legend_of(struct psim_arena *arena, const struct psim_sheet_r
     const char *legend;
 
     for (int s = 0; s < report->sheet_count; s++) {
-        for (int i = 0; i < report->sheets[s].column_count; i++) {
+        for (int i = 0; !was_explained(report, s) && i < report->sheets[s].column_count; i++) {
             const struct psim_sheet_column *column = &report->sheets[s].columns[i];
             const char *heading = heading_of(arena, column->name);
 
-            if (column->legend[0] != '\0')
+            if (column->legend[0] != '\0' && is_known(&report->sheets[s], i))
                 psim_text_printf(&text, "%s%s: %s", text.length == 0 ? "" : "; ",
                                  heading == NULL ? "" : heading, column->legend);
         }
