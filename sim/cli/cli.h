@@ -26,19 +26,21 @@ enum psim_exit {
 
 /** Values of all options; a command looks at those that it declares. */
 struct psim_cli_values {
-    int format;            /**< enum psim_format */
-    const char *out;       /**< NULL: standard output */
-    const char *catalogue; /**< NULL: the project's */
-    const char *engine;    /**< NULL: the scenario's */
-    const char *timeline;  /**< NULL: none */
-    const char *trace;     /**< NULL: none */
-    const char *device;    /**< NULL: not given */
-    const char *algorithm; /**< NULL: the measured one, else ring */
-    const char *bytes;     /**< NULL: 1 MiB to 16 GiB */
-    const char *reserve;   /**< NULL: the defaults */
-    int collective_kind;   /**< enum psim_collective_kind */
-    int64_t ranks;         /**< 0: all devices */
-    int input[3];          /**< channels, height, width */
+    int format;               /**< enum psim_format */
+    const char *out;          /**< NULL: standard output */
+    const char *catalogue;    /**< NULL: the project's */
+    const char *engine;       /**< NULL: the scenario's */
+    const char *timeline;     /**< NULL: none */
+    const char *trace;        /**< NULL: none */
+    const char *device;       /**< NULL: not given */
+    const char *algorithm;    /**< NULL: the measured one, else ring */
+    const char *bytes;        /**< NULL: 1 MiB to 16 GiB */
+    const char *reserve;      /**< NULL: the defaults */
+    const char *scenario_out; /**< NULL: none */
+    const char *plot;         /**< NULL: none */
+    int collective_kind;      /**< enum psim_collective_kind */
+    int64_t ranks;            /**< 0: all devices */
+    int input[3];             /**< channels, height, width */
     int64_t classes;
     int64_t workers;
     bool check, expanded, exhaustive, quiet, help, version;
@@ -74,6 +76,8 @@ extern const struct psim_command psim_commands[];
     X(CLASSES)                                                                                     \
     X(WORKERS)                                                                                     \
     X(RESERVE)                                                                                     \
+    X(SCENARIO_OUT)                                                                                \
+    X(PLOT)                                                                                        \
     X(CHECK)                                                                                       \
     X(EXPANDED)                                                                                    \
     X(EXHAUSTIVE)                                                                                  \

@@ -68,7 +68,8 @@ const struct psim_command psim_commands[] = {
      .examples = "  petrasim plan scenarios/plan/fewest-gpus.json\n"
                  "  petrasim plan --format md --check my-goal.json\n",
      .options = COMMON | PSIM_OPTION_BIT(FORMAT) | PSIM_OPTION_BIT(WORKERS) |
-                PSIM_OPTION_BIT(CHECK) | PSIM_OPTION_BIT(EXHAUSTIVE),
+                PSIM_OPTION_BIT(CHECK) | PSIM_OPTION_BIT(EXHAUSTIVE) |
+                PSIM_OPTION_BIT(SCENARIO_OUT) | PSIM_OPTION_BIT(PLOT),
      .operands_min = 1,
      .operands_max = 1,
      .run = psim_command_plan},

@@ -1,6 +1,6 @@
 /* `plan`: the best plan of a goal. */
 #include "sim/cli/cli.h"
-#include "sim/plan/plan.h"
+#include "sim/cli/plan_files.h"
 
 static enum psim_exit answer(const struct psim_cli_values *values, struct psim_plan *plan)
 {
@@ -17,6 +17,10 @@ static enum psim_exit answer(const struct psim_cli_values *values, struct psim_p
         code = psim_cli_write(values->out, &text);
     }
     psim_text_release(&text);
+    if (code == PSIM_EXIT_OK && values->scenario_out != NULL)
+        code = psim_plan_files_scenarios(plan, values->scenario_out);
+    if (code == PSIM_EXIT_OK && values->plot != NULL)
+        code = psim_plan_files_picture(plan, values->plot);
     if (code == PSIM_EXIT_OK && values->check &&
         (plan->best_count == 0 || !psim_plan_is_feasible(plan, plan->best[0])))
         return PSIM_EXIT_EXPECTATION;

@@ -88,6 +88,8 @@ struct psim_plan {
     int64_t *best_of_method; /**< [base.method_count], -1: none */
     int64_t *front;          /**< by time */
     int front_count;
+    int64_t *by_gpus; /**< the fastest plan of each number of devices that has one, rising */
+    int by_gpus_count;
     int64_t nearest;            /**< where nothing is feasible, -1: none */
     bool conflict[PSIM_LIMITS]; /**< a minimal set of limits that no plan meets together */
 };

@@ -37,7 +37,7 @@ static const struct psim_sheet_column columns[] = {
     {"limited_by", "", "limited by", "", PSIM_QUANTITY_TEXT},
 };
 
-enum { COLUMNS = sizeof columns / sizeof columns[0], SHEETS = 3, FACTS = 10 };
+enum { COLUMNS = sizeof columns / sizeof columns[0], SHEETS = 4, FACTS = 10 };
 
 static struct psim_sheet_value text(const char *value)
 {
@@ -284,7 +284,7 @@ static bool fill_sheet(struct psim_plan *plan, struct psim_sheet *sheet, const c
 static bool fill_sheets(struct psim_plan *plan, struct psim_sheet *sheets)
 {
     const int methods = plan->goal->base.method_count;
-    const int room = plan->best_count + methods + plan->front_count + 1;
+    const int room = plan->best_count + methods + plan->front_count + plan->by_gpus_count + 1;
     const char **roles = psim_arena_alloc(&plan->arena, (size_t)room, sizeof *roles);
     bool ok = roles != NULL;
 
@@ -304,10 +304,14 @@ static bool fill_sheets(struct psim_plan *plan, struct psim_sheet *sheets)
                           plan->best_of_method, roles, methods);
     for (int i = 0; ok && i < room; i++)
         roles[i] = "front";
-    return ok && fill_sheet(plan, &sheets[2], "front",
-                            psim_plan_is_priced(plan) ? "Front of time, money and memory"
-                                                      : "Front of time, GPU time and memory",
-                            plan->front, roles, plan->front_count);
+    ok = ok && fill_sheet(plan, &sheets[2], "front",
+                          psim_plan_is_priced(plan) ? "Front of time, money and memory"
+                                                    : "Front of time, GPU time and memory",
+                          plan->front, roles, plan->front_count);
+    for (int i = 0; ok && i < room; i++)
+        roles[i] = "fastest of its GPUs";
+    return ok && fill_sheet(plan, &sheets[3], "by_gpus", "Fastest plan for so many GPUs",
+                            plan->by_gpus, roles, plan->by_gpus_count);
 }
 
 enum psim_status psim_plan_report(struct psim_plan *plan, struct psim_sheet_report *out,

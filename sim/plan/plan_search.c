@@ -184,6 +184,7 @@ struct search {
     limit_set limits;
     bool by_violation; /* the key is the violation of the limits, else the objective */
     int method;        /* of this method alone; -1: any */
+    int gpus;          /* on so many devices alone; 0: any.  The key is then the time */
 };
 
 static void key_of(const struct search *s, const struct psim_plan_figures *figures, double key[3])
@@ -192,6 +193,9 @@ static void key_of(const struct search *s, const struct psim_plan_figures *figur
         key[0] = violation(s->plan->goal, figures, s->limits);
         key[1] = figures->seconds_per_sample;
         key[2] = figures->gpus;
+    } else if (s->gpus > 0) {
+        key[0] = key[1] = figures->seconds_per_sample;
+        key[2] = 0;
     } else {
         psim_plan_key(s->plan, figures, key);
     }
@@ -220,6 +224,7 @@ static enum psim_status line_up(struct search *s, struct candidate **out, int64_
         const struct psim_plan_figures bound = optimistic(&plan->points[i].bound);
 
         if ((s->method >= 0 && plan->points[i].method != s->method) ||
+            (s->gpus > 0 && (int)bound.gpus != s->gpus) ||
             (!s->by_violation && !plan->exhaustive && violation(plan->goal, &bound, s->limits) > 0))
             continue;
         list[*count].point = i;
@@ -481,6 +486,39 @@ static enum psim_status find_best_of_methods(struct psim_plan *plan, struct psim
     return status;
 }
 
+/* The fastest plan of each number of devices; the space says which there are. */
+static enum psim_status find_by_gpus(struct psim_plan *plan, struct psim_error *err)
+{
+    int most = 0;
+    bool *there;
+    enum psim_status status = PSIM_OK;
+
+    for (int64_t i = 0; i < plan->point_count; i++) {
+        const int gpus = (int)plan->points[i].bound.gpus;
+
+        most = gpus > most ? gpus : most;
+    }
+    there = psim_alloc((size_t)most + 1, sizeof *there);
+    plan->by_gpus = psim_arena_alloc(&plan->arena, (size_t)most + 1, sizeof *plan->by_gpus);
+    if (there == NULL || plan->by_gpus == NULL)
+        status = no_memory(err);
+    for (int64_t i = 0; status == PSIM_OK && i < plan->point_count; i++)
+        there[(int)plan->points[i].bound.gpus] = true;
+    for (int n = 1; n <= most && status == PSIM_OK; n++) {
+        struct candidate item;
+        struct best_list best = {&item, 0, 1};
+        struct search s = {.plan = plan, .limits = limits_of(plan->goal), .method = -1, .gpus = n};
+
+        if (!there[n])
+            continue;
+        status = run_search(&s, &best, err);
+        if (best.count == 1)
+            plan->by_gpus[plan->by_gpus_count++] = item.point;
+    }
+    psim_free(there);
+    return status;
+}
+
 enum psim_status psim_plan_search(struct psim_plan *plan, struct psim_error *err)
 {
     struct best_list best = {.wanted = 1 + (int)plan->goal->runners_up};
@@ -500,6 +538,8 @@ enum psim_status psim_plan_search(struct psim_plan *plan, struct psim_error *err
         status = find_best_of_methods(plan, err);
     if (status == PSIM_OK)
         status = plan->best_count > 0 ? find_front(plan, err) : find_nearest(plan, err);
+    if (status == PSIM_OK && plan->best_count > 0)
+        status = find_by_gpus(plan, err);
     count_discarded(plan);
     return status;
 }
