@@ -74,12 +74,38 @@ static double endless(const struct psim_bound_input *input)
     return bound_s;
 }
 
-/* Eq. 35 and 36: a flushed step, from the last stage to the first. */
+/* Eq. 36: when the last stage has ended all its forwards, where no backward comes before; else 0.
+ */
+static double turn_seconds(const struct psim_bound_input *input)
+{
+    const int stages = input->order->stages;
+    const double microbatches = (double)input->accumulation;
+    double first_s = 0, last_s = 0; /* of a stage's forwards: the start of the first, the end */
+
+    const struct psim_order_stage *last = &input->order->stage[stages - 1];
+    bool single = last->held >= input->accumulation;
+
+    for (int i = 0; i < last->kind_count; i++)
+        single = single && last->kinds[i].passes[1] == 0;
+    if (!single)
+        return 0;
+    for (int j = 0; j < stages; j++) {
+        const double forward_s = input->stages[j].forward_s;
+        const double hop_s = j == 0 ? 0 : input->hops[j - 1].forward_s;
+
+        first_s += j == 0 ? 0 : hop_s + input->stages[j - 1].forward_s;
+        last_s = fmax(first_s + microbatches * forward_s, last_s + hop_s + forward_s);
+    }
+    return last_s;
+}
+
+/* Eq. 35 to 37: a flushed step, from the last stage to the first. */
 static double flushed(const struct psim_bound_input *input)
 {
     const int stages = input->order->stages;
     const double microbatches = (double)input->accumulation;
-    double head_s = 0, round_trip_s = 0, end_s = 0, bound_s = 0;
+    const double turn_s = turn_seconds(input);
+    double head_s = 0, round_trip_s = 0, end_s = 0, bound_s = 0, gradient_s = turn_s;
 
     for (int j = 0; j + 1 < stages; j++)
         head_s += input->stages[j].forward_s + input->hops[j].forward_s;
@@ -94,7 +120,13 @@ static double flushed(const struct psim_bound_input *input)
         if (j + 1 < stages) {
             round_trip_s += input->hops[j].forward_s + input->hops[j].backward_s;
             end_s += input->hops[j].backward_s + backward_s;
+            gradient_s += input->hops[j].backward_s;
         }
+        if (turn_s > 0 && j + 1 == stages)
+            end_s = turn_s + work_s - microbatches * input->stages[j].forward_s;
+        if (turn_s > 0)
+            end_s = fmax(end_s, gradient_s + microbatches * backward_s);
+        gradient_s += backward_s; /* the first that the stage before can have */
         end_s = fmax(end_s, start_s + work_s);
         end_s = fmax(end_s, start_s + microbatches * round_trip_s / (double)order->held);
         bound_s = fmax(bound_s, end_s + sync_seconds(input, j) + updates_s);
@@ -104,10 +136,32 @@ static double flushed(const struct psim_bound_input *input)
     return bound_s / microbatches;
 }
 
+/* What the method takes on these stages where messages take no time, where that is known. */
+static double closed_form(const struct psim_bound_input *input)
+{
+    struct psim_closed_form form = {.time_per_microbatch = NAN};
+
+    for (int j = 0; j < input->order->stages; j++) {
+        const struct psim_stage *s = &input->stages[j];
+
+        input->times[j] =
+            (struct psim_stage_times){.forward = s->forward_s,
+                                      .reconstruct = s->reconstruct_s,
+                                      .backward = s->backward_input_s + s->backward_weight_s,
+                                      .update = s->update_s,
+                                      .concurrency_gain = input->gains[j],
+                                      .reversible = s->reversible};
+    }
+    input->method->closed_form(input->shape, input->times, &form);
+    return form.time_per_microbatch;
+}
+
 double psim_bound_time(const struct psim_bound_input *input)
 {
-    /* Rounding of the sums must not lift the bound above what is simulated. */
-    return (1 - 1e-9) * (input->order->flushes ? flushed(input) : endless(input));
+    const double bound_s = input->order->flushes ? flushed(input) : endless(input);
+
+    /* Rounding of the sums must not lift the bound above what is simulated; fmax drops a NaN. */
+    return (1 - 1e-9) * fmax(bound_s, closed_form(input));
 }
 
 /* ---- Memory: eq. 37 ---- */

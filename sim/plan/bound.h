@@ -70,6 +70,8 @@ struct psim_bound_input {
     const struct psim_method *method;
     enum psim_overlap overlap;
     int64_t accumulation;
+    const struct psim_shape *shape;    /**< as the method sees it */
+    struct psim_stage_times *times;    /**< [stages], written to; for the method's closed form */
     const struct psim_stage *stages;   /**< [stages] */
     const double *gains;               /**< [stages], concurrency gain of each device */
     const struct psim_bound_hop *hops; /**< [stages - 1] */

@@ -91,7 +91,7 @@ static void sort_front(struct psim_plan *plan)
 static enum psim_status confirm(struct psim_plan *plan, int workers, struct psim_error *err)
 {
     const int methods = plan->goal->base.method_count;
-    const int room = plan->best_count + methods + plan->front_count + plan->by_gpus_count + 1;
+    const int room = plan->best_count + methods + plan->front_count + 1;
     int64_t *list = psim_alloc((size_t)room, sizeof *list);
     int count = 0;
     enum psim_status status;
@@ -104,8 +104,6 @@ static enum psim_status confirm(struct psim_plan *plan, int workers, struct psim
         add_reported(list, &count, plan->best_of_method[m]);
     for (int i = 0; i < plan->front_count; i++)
         add_reported(list, &count, plan->front[i]);
-    for (int i = 0; i < plan->by_gpus_count; i++)
-        add_reported(list, &count, plan->by_gpus[i]);
     add_reported(list, &count, plan->nearest);
     status = count == 0 ? PSIM_OK : psim_plan_confirm(plan, list, count, workers, err);
     psim_free(list);

@@ -185,6 +185,7 @@ struct search {
     bool by_violation; /* the key is the violation of the limits, else the objective */
     int method;        /* of this method alone; -1: any */
     int gpus;          /* on so many devices alone; 0: any.  The key is then the time */
+    double step;       /* relative gain that is not worth looking for */
 };
 
 static void key_of(const struct search *s, const struct psim_plan_figures *figures, double key[3])
@@ -248,7 +249,8 @@ static enum psim_status run_search(struct search *s, struct best_list *best, str
         struct candidate found = {.point = list[i].point};
 
         if (!plan->exhaustive && best->count == best->wanted &&
-            compare_keys(list[i].key, best->items[best->count - 1].key) > 0)
+            (s->step > 0 ? list[i].key[0] * (1 + s->step) >= best->items[best->count - 1].key[0]
+                         : compare_keys(list[i].key, best->items[best->count - 1].key) > 0))
             break;
         status = psim_plan_replay(plan, list[i].point, err);
         figures = status == PSIM_OK ? psim_plan_figures_of(plan, list[i].point) : NULL;
@@ -275,6 +277,18 @@ static struct costs costs_of(const struct psim_plan_figures *f, bool priced)
                           f->memory_bytes};
 }
 
+/* Plans of the front are this far apart in some cost: nearer ones are not worth the reading. */
+#define FRONT_STEP 0.1
+
+/* True when `a` is as good as `b` in all costs, to the step of the front. */
+static bool covers(const struct costs *a, const struct costs *b)
+{
+    const double room = 1 + FRONT_STEP;
+
+    return a->seconds <= room * b->seconds && a->money <= room * b->money &&
+           a->memory <= room * b->memory;
+}
+
 static bool dominates(const struct costs *a, const struct costs *b)
 {
     return a->seconds <= b->seconds && a->money <= b->money && a->memory <= b->memory &&
@@ -296,10 +310,10 @@ struct front {
     int count, capacity;
 };
 
-static bool is_dominated(const struct front *front, const struct costs *costs)
+static bool is_covered(const struct front *front, const struct costs *costs)
 {
     for (int i = 0; i < front->count; i++) {
-        if (dominates(&front->costs[i], costs))
+        if (covers(&front->costs[i], costs))
             return true;
     }
     return false;
@@ -336,17 +350,6 @@ static enum psim_status join_front(struct front *front, const struct costs *cost
     return PSIM_OK;
 }
 
-/* Equal costs: the first plan stands for all. */
-static bool is_known(const struct front *front, const struct costs *costs)
-{
-    for (int i = 0; i < front->count; i++) {
-        if (front->costs[i].seconds == costs->seconds && front->costs[i].money == costs->money &&
-            front->costs[i].memory == costs->memory)
-            return true;
-    }
-    return false;
-}
-
 /* By the bound on time, so that what dominates others is found early. */
 static enum psim_status find_front(struct psim_plan *plan, struct psim_error *err)
 {
@@ -370,14 +373,14 @@ static enum psim_status find_front(struct psim_plan *plan, struct psim_error *er
         const struct costs bound = costs_of(&plan->points[list[i].point].bound, priced);
         struct costs costs;
 
-        if (!plan->exhaustive && is_dominated(&front, &bound))
+        if (!plan->exhaustive && is_covered(&front, &bound))
             continue;
         status = psim_plan_replay(plan, list[i].point, err);
         if (status != PSIM_OK)
             break;
         costs = costs_of(psim_plan_figures_of(plan, list[i].point), priced);
         if (violation(plan->goal, psim_plan_figures_of(plan, list[i].point), s.limits) > 0 ||
-            isnan(costs.seconds) || is_dominated(&front, &costs) || is_known(&front, &costs))
+            isnan(costs.seconds) || is_covered(&front, &costs))
             continue;
         status = join_front(&front, &costs, list[i].point, err);
     }
@@ -486,7 +489,10 @@ static enum psim_status find_best_of_methods(struct psim_plan *plan, struct psim
     return status;
 }
 
-/* The fastest plan of each number of devices; the space says which there are. */
+/* A picture shows no less. */
+#define GPUS_STEP 0.01
+
+/* The fastest plan of each number of devices, to the step; the space says which there are. */
 static enum psim_status find_by_gpus(struct psim_plan *plan, struct psim_error *err)
 {
     int most = 0;
@@ -507,7 +513,11 @@ static enum psim_status find_by_gpus(struct psim_plan *plan, struct psim_error *
     for (int n = 1; n <= most && status == PSIM_OK; n++) {
         struct candidate item;
         struct best_list best = {&item, 0, 1};
-        struct search s = {.plan = plan, .limits = limits_of(plan->goal), .method = -1, .gpus = n};
+        struct search s = {.plan = plan,
+                           .limits = limits_of(plan->goal),
+                           .method = -1,
+                           .gpus = n,
+                           .step = GPUS_STEP};
 
         if (!there[n])
             continue;

@@ -41,8 +41,9 @@ struct space {
     struct psim_order orders[ORDERS];
     bool *order_patterns[ORDERS];
     int order_count;
-    struct psim_bound_hop *hops; /* [stages] */
-    double *sync_s;              /* [stages] */
+    struct psim_bound_hop *hops;    /* [stages] */
+    double *sync_s;                 /* [stages] */
+    struct psim_stage_times *times; /* [stages] */
 };
 
 static enum psim_status no_memory(struct psim_error *err)
@@ -482,6 +483,8 @@ static enum psim_status bound_point(struct space *space, const struct cell *cell
                                     .evaluation = -1};
     struct psim_bound_input input = {.method = kind,
                                      .accumulation = shape->accumulation,
+                                     .shape = shape,
+                                     .times = space->times,
                                      .stages = cell->workload.stages,
                                      .gains = cell->gains,
                                      .hops = space->hops,
@@ -604,9 +607,11 @@ enum psim_status psim_plan_space(struct psim_plan *plan, struct psim_error *err)
 
     space.hops = psim_alloc((size_t)devices, sizeof *space.hops);
     space.sync_s = psim_alloc((size_t)devices, sizeof *space.sync_s);
+    space.times = psim_alloc((size_t)devices, sizeof *space.times);
     plan->platforms =
         psim_arena_alloc(&plan->arena, (size_t)goal->platform_count, sizeof *plan->platforms);
-    if (space.hops == NULL || space.sync_s == NULL || plan->platforms == NULL)
+    if (space.hops == NULL || space.sync_s == NULL || space.times == NULL ||
+        plan->platforms == NULL)
         status = no_memory(err);
     for (int p = 0; p < goal->platform_count && status == PSIM_OK; p++)
         status = prepare_platform(plan, p) ? PSIM_OK : no_memory(err);
@@ -628,6 +633,7 @@ enum psim_status psim_plan_space(struct psim_plan *plan, struct psim_error *err)
     psim_free(space.cells);
     psim_free(space.hops);
     psim_free(space.sync_s);
+    psim_free(space.times);
     if (status == PSIM_OK && plan->counts.plans == 0)
         status =
             psim_fail(err, PSIM_ERR_RANGE, "plan",

@@ -111,6 +111,7 @@ static struct answer ask(const struct test_pipeline *pipeline, const struct psim
     struct psim_simulation run = {0};
     struct answer answer;
     double gains[12];
+    struct psim_stage_times times[12];
     struct psim_bound_hop *hops;
 
     assert_int_equal(psim_program_build(method, shape, &pipeline->workload, &pipeline->platform,
@@ -126,6 +127,8 @@ static struct answer ask(const struct test_pipeline *pipeline, const struct psim
                                            .method = method,
                                            .overlap = program.overlap,
                                            .accumulation = program.shape.accumulation,
+                                           .shape = &program.shape,
+                                           .times = times,
                                            .stages = program.places,
                                            .gains = gains,
                                            .hops = hops,
