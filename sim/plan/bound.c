@@ -53,6 +53,35 @@ static double sync_seconds(const struct psim_bound_input *input, int stage)
     return input->sync_s == NULL ? 0 : input->sync_s[stage];
 }
 
+/*
+ * Eq. 36: ways from a forward at `stage` down to another stage, there to the next backward, and
+ * back up to a later forward.  The longest time of one per micro-batch that it advances; *all_s
+ * (may be NULL) becomes the longest time of as many of them as a flushed step has.
+ */
+static double loops(const struct psim_bound_input *input, int stage, double *all_s)
+{
+    const struct psim_order_stage *order = &input->order->stage[stage];
+    double way_s = 0, per_microbatch_s = 0;
+
+    if (all_s != NULL)
+        *all_s = 0;
+    for (int j = stage; j < input->order->stages; j++) {
+        const struct psim_order_stage *end = &input->order->stage[j];
+        const int64_t advances = order->held - end->low + 1;
+        const int64_t room = input->accumulation - 1 - end->low_from;
+
+        if (j > stage)
+            way_s += input->hops[j - 1].forward_s + input->hops[j - 1].backward_s;
+        way_s += input->stages[j].forward_s + pass_seconds(&input->stages[j], end->backward);
+        if (advances < 1)
+            continue;
+        per_microbatch_s = fmax(per_microbatch_s, way_s / (double)advances);
+        if (all_s != NULL && room > 0)
+            *all_s = fmax(*all_s, way_s * (double)(room / advances));
+    }
+    return per_microbatch_s;
+}
+
 /* Eq. 34 and 36: an endless pipeline. */
 static double endless(const struct psim_bound_input *input)
 {
@@ -70,6 +99,7 @@ static double endless(const struct psim_bound_input *input)
         if (j + 1 < stages)
             round_trip_s += input->hops[j].forward_s + input->hops[j].backward_s;
         bound_s = fmax(bound_s, round_trip_s / (double)order->held);
+        bound_s = fmax(bound_s, loops(input, j, NULL));
     }
     return bound_s;
 }
@@ -112,7 +142,7 @@ static double flushed(const struct psim_bound_input *input)
     for (int j = stages - 1; j >= 0; j--) {
         const struct psim_order_stage *order = &input->order->stage[j];
         const double backward_s = pass_seconds(&input->stages[j], order->backward);
-        double updates_s;
+        double updates_s, loops_s = 0;
         const double work_s = work_seconds(input, j, &updates_s);
         const double start_s = order->starts_forward ? head_s : 0;
 
@@ -129,6 +159,8 @@ static double flushed(const struct psim_bound_input *input)
         gradient_s += backward_s; /* the first that the stage before can have */
         end_s = fmax(end_s, start_s + work_s);
         end_s = fmax(end_s, start_s + microbatches * round_trip_s / (double)order->held);
+        (void)loops(input, j, &loops_s);
+        end_s = fmax(end_s, start_s + loops_s + round_trip_s);
         bound_s = fmax(bound_s, end_s + sync_seconds(input, j) + updates_s);
         if (j > 0)
             head_s -= input->stages[j - 1].forward_s + input->hops[j - 1].forward_s;

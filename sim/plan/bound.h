@@ -36,8 +36,11 @@ struct psim_order_stage {
     int kind_count;
     struct psim_order_instant instants[PSIM_ORDER_INSTANTS];
     int instant_count;
-    int64_t backwards;   /**< in what `kinds` counts: a flushed step, else one update's worth */
-    int64_t held;        /**< most micro-batches from the start of forward to the end of backward */
+    int64_t backwards; /**< in what `kinds` counts: a flushed step, else one update's worth */
+    int64_t held;      /**< most micro-batches from the start of forward to the end of backward */
+    /** From the forward of micro-batch `low_from` on, at least so many are in flight whenever a
+     * step with a forward ends. */
+    int64_t low, low_from;
     bool starts_forward; /**< the first step has a forward */
     unsigned backward;   /**< passes common to all actions with a backward */
 };

@@ -23,7 +23,7 @@ struct reading {
     bool stash, reversible;
     struct flight *flights; /* in the order of their forwards */
     int first, count, capacity;
-    int64_t version, graphs, inputs, rebuilt;
+    int64_t version, graphs, inputs, rebuilt, most;
     struct psim_order_stage *out;
     bool failed, full; /* out of memory; too many kinds */
 };
@@ -161,6 +161,17 @@ static void apply_action(struct reading *r, const struct psim_action *action)
         r->version++;
 }
 
+/* The least in flight after a forward, counted anew whenever there are more than ever before. */
+static void note_low(struct reading *r, int64_t microbatch)
+{
+    if (r->count > r->most) {
+        r->most = r->out->low = r->count;
+        r->out->low_from = microbatch;
+    } else if (r->count < r->out->low) {
+        r->out->low = r->count;
+    }
+}
+
 static void note_step(struct reading *r, const struct psim_step *step)
 {
     int64_t held;
@@ -181,6 +192,10 @@ static void note_step(struct reading *r, const struct psim_step *step)
         r->out->held = held;
     for (int i = 0; i < step->count; i++)
         apply_action(r, &step->actions[i]);
+    for (int i = 0; i < step->count; i++) {
+        if (step->actions[i].passes & PSIM_FORWARD)
+            note_low(r, step->actions[i].microbatch);
+    }
 }
 
 static void count_step(struct reading *r, const struct psim_step *step)
@@ -245,7 +260,7 @@ enum psim_status psim_order_read(const struct psim_method *method, const struct 
         r.stage = j;
         r.reversible = shape->reversible != NULL && shape->reversible[j];
         r.first = r.count = 0;
-        r.version = r.graphs = r.inputs = r.rebuilt = 0;
+        r.version = r.graphs = r.inputs = r.rebuilt = r.most = 0;
         r.out = &order.stage[j];
         read_stage(&r);
     }
