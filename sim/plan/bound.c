@@ -29,22 +29,29 @@ static double step_seconds(const struct psim_bound_input *input, int stage,
     return fmax(a, b);
 }
 
-/* Seconds of all counted steps of a stage; updates apart. */
-static double work_seconds(const struct psim_bound_input *input, int stage, double *updates_s)
+/* Seconds of all counted steps of a stage; updates apart, and (may be NULL) of those from the first
+ * step with a backward on. */
+static double work_seconds(const struct psim_bound_input *input, int stage, double *updates_s,
+                           double *after_s)
 {
     const struct psim_order_stage *order = &input->order->stage[stage];
-    double seconds = 0;
+    double seconds = 0, after = 0;
 
     *updates_s = 0;
     for (int i = 0; i < order->kind_count; i++) {
         const struct psim_order_kind *kind = &order->kinds[i];
-        const double all = (double)kind->count * step_seconds(input, stage, kind);
+        const double one_s = step_seconds(input, stage, kind);
+        const double all = (double)kind->count * one_s;
 
         if (kind->passes[0] == PSIM_UPDATE && kind->passes[1] == 0)
             *updates_s += all;
         else
             seconds += all;
+        if (kind->passes[0] != PSIM_UPDATE)
+            after += (double)kind->after * one_s;
     }
+    if (after_s != NULL)
+        *after_s = after;
     return seconds;
 }
 
@@ -58,7 +65,8 @@ static double sync_seconds(const struct psim_bound_input *input, int stage)
  * back up to a later forward.  The longest time of one per micro-batch that it advances; *all_s
  * (may be NULL) becomes the longest time of as many of them as a flushed step has.
  */
-static double loops(const struct psim_bound_input *input, int stage, double *all_s)
+static double loops(const struct psim_bound_input *input, int stage, double round_trip_s,
+                    double *all_s)
 {
     const struct psim_order_stage *order = &input->order->stage[stage];
     double way_s = 0, per_microbatch_s = 0;
@@ -69,6 +77,7 @@ static double loops(const struct psim_bound_input *input, int stage, double *all
         const struct psim_order_stage *end = &input->order->stage[j];
         const int64_t advances = order->held - end->low + 1;
         const int64_t room = input->accumulation - 1 - end->low_from;
+        const int64_t later = input->accumulation - 1 - order->held;
 
         if (j > stage)
             way_s += input->hops[j - 1].forward_s + input->hops[j - 1].backward_s;
@@ -78,6 +87,9 @@ static double loops(const struct psim_bound_input *input, int stage, double *all
         per_microbatch_s = fmax(per_microbatch_s, way_s / (double)advances);
         if (all_s != NULL && room > 0)
             *all_s = fmax(*all_s, way_s * (double)(room / advances));
+        /* Begun with the micro-batch that the end of the first one lets in. */
+        if (all_s != NULL && later >= 0 && order->held >= end->low_from)
+            *all_s = fmax(*all_s, round_trip_s + way_s * (double)(later / advances));
     }
     return per_microbatch_s;
 }
@@ -90,7 +102,7 @@ static double endless(const struct psim_bound_input *input)
 
     for (int j = stages - 1; j >= 0; j--) {
         const struct psim_order_stage *order = &input->order->stage[j];
-        double updates_s, work_s = work_seconds(input, j, &updates_s);
+        double updates_s, work_s = work_seconds(input, j, &updates_s, NULL);
 
         work_s += updates_s + (updates_s > 0 || order->backwards > 0 ? sync_seconds(input, j) : 0);
         bound_s = fmax(bound_s, work_s / (double)order->backwards);
@@ -99,7 +111,7 @@ static double endless(const struct psim_bound_input *input)
         if (j + 1 < stages)
             round_trip_s += input->hops[j].forward_s + input->hops[j].backward_s;
         bound_s = fmax(bound_s, round_trip_s / (double)order->held);
-        bound_s = fmax(bound_s, loops(input, j, NULL));
+        bound_s = fmax(bound_s, loops(input, j, 0, NULL));
     }
     return bound_s;
 }
@@ -143,7 +155,8 @@ static double flushed(const struct psim_bound_input *input)
         const struct psim_order_stage *order = &input->order->stage[j];
         const double backward_s = pass_seconds(&input->stages[j], order->backward);
         double updates_s, loops_s = 0;
-        const double work_s = work_seconds(input, j, &updates_s);
+        double after_s;
+        const double work_s = work_seconds(input, j, &updates_s, &after_s);
         const double start_s = order->starts_forward ? head_s : 0;
 
         round_trip_s += input->stages[j].forward_s + backward_s;
@@ -155,12 +168,13 @@ static double flushed(const struct psim_bound_input *input)
         if (turn_s > 0 && j + 1 == stages)
             end_s = turn_s + work_s - microbatches * input->stages[j].forward_s;
         if (turn_s > 0)
-            end_s = fmax(end_s, gradient_s + microbatches * backward_s);
+            end_s = fmax(end_s, gradient_s + after_s);
         gradient_s += backward_s; /* the first that the stage before can have */
         end_s = fmax(end_s, start_s + work_s);
         end_s = fmax(end_s, start_s + microbatches * round_trip_s / (double)order->held);
-        (void)loops(input, j, &loops_s);
+        (void)loops(input, j, round_trip_s, &loops_s);
         end_s = fmax(end_s, start_s + loops_s + round_trip_s);
+        end_s = fmax(end_s, start_s + round_trip_s - backward_s + after_s);
         bound_s = fmax(bound_s, end_s + sync_seconds(input, j) + updates_s);
         if (j > 0)
             head_s -= input->stages[j - 1].forward_s + input->hops[j - 1].forward_s;

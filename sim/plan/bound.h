@@ -20,6 +20,7 @@
 struct psim_order_kind {
     unsigned passes[2]; /**< the second is 0 for a single action */
     int64_t count;
+    int64_t after; /**< of these, from the first step with a backward on */
 };
 
 /** What stands at one stage while an action runs, whatever the dates. */

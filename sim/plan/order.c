@@ -212,8 +212,9 @@ static void count_step(struct reading *r, const struct psim_step *step)
         return;
     }
     if (i == s->kind_count)
-        s->kinds[s->kind_count++] = (struct psim_order_kind){{first, second}, 0};
+        s->kinds[s->kind_count++] = (struct psim_order_kind){{first, second}, 0, 0};
     s->kinds[i].count++;
+    s->kinds[i].after += r->out->backward != 0 ? 1 : 0;
     s->backwards += (first & PSIM_BACKWARD ? 1 : 0) + (second & PSIM_BACKWARD ? 1 : 0);
 }
 
