@@ -86,10 +86,10 @@ struct psim_plan {
     int64_t *best; /**< best plan, runners-up */
     int best_count;
     int64_t *best_of_method; /**< [base.method_count], -1: none */
-    int64_t *front;          /**< by time; every plan is within 10 % of one of these in all costs */
+    int64_t *front;          /**< by time; every plan is within 10 % of one of these in
+                                  all costs, or more where there would be many of them */
     int front_count;
-    int64_t *by_gpus; /**< a plan within 1 % of the fastest of each number of devices,
-                          rising; by replay alone */
+    int64_t *by_gpus; /**< the fastest plan of each number of devices, rising; by replay alone */
     int by_gpus_count;
     int64_t nearest;            /**< where nothing is feasible, -1: none */
     bool conflict[PSIM_LIMITS]; /**< a minimal set of limits that no plan meets together */

@@ -6,6 +6,10 @@
 #include <math.h>
 #include <string.h>
 
+/* Where no period shows soon, a mean over 8 times the first stretch is taken for the steady state.
+ */
+#define LOOKS 3
+
 static enum psim_status no_memory(struct psim_error *err)
 {
     return psim_fail(err, PSIM_ERR_NOMEM, "plan", "out of memory");
@@ -74,8 +78,10 @@ static enum psim_status build_run(const struct psim_plan *plan, const struct psi
     run->scenario = psim_plan_scenario(plan, point, run->placement, &run->method);
     status = psim_study_build(&run->scenario, engine, &run->study, list);
     run->built = status == PSIM_OK;
-    if (run->built)
+    if (run->built) {
         psim_fit_prepare(&run->study.programs[0], &plan->reserve);
+        run->study.programs[0].looks = LOOKS;
+    }
     return status == PSIM_ERR_NOMEM ? no_memory(err) : PSIM_OK;
 }
 

@@ -310,9 +310,8 @@ static bool fill_sheets(struct psim_plan *plan, struct psim_sheet *sheets)
                           plan->front, roles, plan->front_count);
     for (int i = 0; ok && i < room; i++)
         roles[i] = "fastest of its GPUs";
-    return ok && fill_sheet(plan, &sheets[3], "by_gpus",
-                            "Fastest plan for so many GPUs, to 1 %, by replay", plan->by_gpus,
-                            roles, plan->by_gpus_count);
+    return ok && fill_sheet(plan, &sheets[3], "by_gpus", "Fastest plan for so many GPUs, by replay",
+                            plan->by_gpus, roles, plan->by_gpus_count);
 }
 
 enum psim_status psim_plan_report(struct psim_plan *plan, struct psim_sheet_report *out,

@@ -185,7 +185,6 @@ struct search {
     bool by_violation; /* the key is the violation of the limits, else the objective */
     int method;        /* of this method alone; -1: any */
     int gpus;          /* on so many devices alone; 0: any.  The key is then the time */
-    double step;       /* relative gain that is not worth looking for */
 };
 
 static void key_of(const struct search *s, const struct psim_plan_figures *figures, double key[3])
@@ -249,8 +248,7 @@ static enum psim_status run_search(struct search *s, struct best_list *best, str
         struct candidate found = {.point = list[i].point};
 
         if (!plan->exhaustive && best->count == best->wanted &&
-            (s->step > 0 ? list[i].key[0] * (1 + s->step) >= best->items[best->count - 1].key[0]
-                         : compare_keys(list[i].key, best->items[best->count - 1].key) > 0))
+            compare_keys(list[i].key, best->items[best->count - 1].key) > 0)
             break;
         status = psim_plan_replay(plan, list[i].point, err);
         figures = status == PSIM_OK ? psim_plan_figures_of(plan, list[i].point) : NULL;
@@ -280,10 +278,13 @@ static struct costs costs_of(const struct psim_plan_figures *f, bool priced)
 /* Plans of the front are this far apart in some cost: nearer ones are not worth the reading. */
 #define FRONT_STEP 0.1
 
-/* True when `a` is as good as `b` in all costs, to the step of the front. */
-static bool covers(const struct costs *a, const struct costs *b)
+/* More than these are not read, and each is confirmed: the step is widened until they are few. */
+#define FRONT_MOST 12
+
+/* True when `a` is as good as `b` in all costs, to a step. */
+static bool covers(const struct costs *a, const struct costs *b, double step)
 {
-    const double room = 1 + FRONT_STEP;
+    const double room = 1 + step;
 
     return a->seconds <= room * b->seconds && a->money <= room * b->money &&
            a->memory <= room * b->memory;
@@ -313,7 +314,7 @@ struct front {
 static bool is_covered(const struct front *front, const struct costs *costs)
 {
     for (int i = 0; i < front->count; i++) {
-        if (covers(&front->costs[i], costs))
+        if (covers(&front->costs[i], costs, FRONT_STEP))
             return true;
     }
     return false;
@@ -350,6 +351,25 @@ static enum psim_status join_front(struct front *front, const struct costs *cost
     return PSIM_OK;
 }
 
+static void thin_front(struct front *front)
+{
+    for (double step = 2 * FRONT_STEP; front->count > FRONT_MOST; step *= 1.5) {
+        int kept = 0;
+
+        for (int i = 0; i < front->count; i++) {
+            bool covered = false;
+
+            for (int k = 0; k < kept; k++)
+                covered = covered || covers(&front->costs[k], &front->costs[i], step);
+            if (covered)
+                continue;
+            front->costs[kept] = front->costs[i];
+            front->points[kept++] = front->points[i];
+        }
+        front->count = kept;
+    }
+}
+
 /* By the bound on time, so that what dominates others is found early. */
 static enum psim_status find_front(struct psim_plan *plan, struct psim_error *err)
 {
@@ -384,6 +404,7 @@ static enum psim_status find_front(struct psim_plan *plan, struct psim_error *er
             continue;
         status = join_front(&front, &costs, list[i].point, err);
     }
+    thin_front(&front);
     plan->front = psim_arena_alloc(&plan->arena, (size_t)front.count, sizeof *plan->front);
     if (status == PSIM_OK && plan->front == NULL)
         status = no_memory(err);
@@ -489,10 +510,7 @@ static enum psim_status find_best_of_methods(struct psim_plan *plan, struct psim
     return status;
 }
 
-/* A picture shows no less. */
-#define GPUS_STEP 0.01
-
-/* The fastest plan of each number of devices, to the step; the space says which there are. */
+/* The fastest plan of each number of devices; the space says which there are. */
 static enum psim_status find_by_gpus(struct psim_plan *plan, struct psim_error *err)
 {
     int most = 0;
@@ -513,11 +531,7 @@ static enum psim_status find_by_gpus(struct psim_plan *plan, struct psim_error *
     for (int n = 1; n <= most && status == PSIM_OK; n++) {
         struct candidate item;
         struct best_list best = {&item, 0, 1};
-        struct search s = {.plan = plan,
-                           .limits = limits_of(plan->goal),
-                           .method = -1,
-                           .gpus = n,
-                           .step = GPUS_STEP};
+        struct search s = {.plan = plan, .limits = limits_of(plan->goal), .method = -1, .gpus = n};
 
         if (!there[n])
             continue;

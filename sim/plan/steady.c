@@ -6,6 +6,7 @@
 #include <math.h>
 
 #define DATE_NOISE 1e-11 /* of replay: rounding of sums */
+#define WORTH_IT   4     /* steps this much longer than the proof: one in vain costs a quarter */
 
 /* Ends of forwards and backwards of all stages: [2 * stages][microbatches]. */
 struct dates {
@@ -158,7 +159,7 @@ static enum psim_status run(const struct psim_program *program,
     int64_t cycle;
 
     if (!program->method->flushes || program->conditions != NULL || observer != NULL ||
-        program->lanes > 1 || all < 2 * proof)
+        program->lanes > 1 || all < WORTH_IT * proof)
         return psim_engine_replay.run(program, observer, out, err);
     dates.ends_s = psim_alloc(2 * (size_t)stages * (size_t)proof, sizeof *dates.ends_s);
     if (dates.ends_s == NULL)
