@@ -6,6 +6,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#define ROUNDS 40 /* of search and confirmation: enough for any space that was met */
+
 static enum psim_status no_memory(struct psim_error *err)
 {
     return psim_fail(err, PSIM_ERR_NOMEM, "plan", "out of memory");
@@ -35,41 +37,16 @@ const struct psim_plan_figures *psim_plan_figures_of(const struct psim_plan *pla
     return evaluation->is_confirmed ? &evaluation->confirmed : &evaluation->replayed;
 }
 
-/* Adds a plan to those that are reported, once. */
-static void add_reported(int64_t *list, int *count, int64_t point)
+/* Adds a plan to those that are to be confirmed, once. */
+static void add_reported(const struct psim_plan *plan, int64_t *list, int *count, int64_t point)
 {
     for (int i = 0; i < *count; i++) {
         if (list[i] == point)
             return;
     }
-    if (point >= 0)
+    if (point >= 0 && !plan->evaluations[plan->points[point].evaluation].is_confirmed &&
+        plan->evaluations[plan->points[point].evaluation].error == NULL)
         list[(*count)++] = point;
-}
-
-/* By what simgrid says: a plan that contention slows down falls behind, and one that it makes break
- * a limit goes to the end. */
-static void rank_confirmed(struct psim_plan *plan)
-{
-    for (int i = 1; i < plan->best_count; i++) {
-        const int64_t moved = plan->best[i];
-        int at = i;
-
-        for (; at > 0; at--) {
-            double a[3], b[3];
-            int order = 0;
-
-            psim_plan_key(plan, psim_plan_figures_of(plan, moved), a);
-            psim_plan_key(plan, psim_plan_figures_of(plan, plan->best[at - 1]), b);
-            for (int k = 0; k < 3 && order == 0; k++)
-                order = (a[k] > b[k]) - (a[k] < b[k]);
-            order += 4 * ((psim_plan_is_feasible(plan, moved) ? 0 : 1) -
-                          (psim_plan_is_feasible(plan, plan->best[at - 1]) ? 0 : 1));
-            if (order >= 0)
-                break;
-            plan->best[at] = plan->best[at - 1];
-        }
-        plan->best[at] = moved;
-    }
 }
 
 /* By time. */
@@ -88,7 +65,9 @@ static void sort_front(struct psim_plan *plan)
     }
 }
 
-static enum psim_status confirm(struct psim_plan *plan, int workers, struct psim_error *err)
+/* Runs what is reported and was not run yet; *confirmed becomes how many. */
+static enum psim_status confirm(struct psim_plan *plan, int workers, int *confirmed,
+                                struct psim_error *err)
 {
     const int methods = plan->goal->base.method_count;
     const int room = plan->best_count + methods + plan->front_count + 1;
@@ -99,18 +78,35 @@ static enum psim_status confirm(struct psim_plan *plan, int workers, struct psim
     if (list == NULL)
         return no_memory(err);
     for (int i = 0; i < plan->best_count; i++)
-        add_reported(list, &count, plan->best[i]);
+        add_reported(plan, list, &count, plan->best[i]);
     for (int m = 0; m < methods; m++)
-        add_reported(list, &count, plan->best_of_method[m]);
+        add_reported(plan, list, &count, plan->best_of_method[m]);
     for (int i = 0; i < plan->front_count; i++)
-        add_reported(list, &count, plan->front[i]);
-    add_reported(list, &count, plan->nearest);
+        add_reported(plan, list, &count, plan->front[i]);
+    add_reported(plan, list, &count, plan->nearest);
     status = count == 0 ? PSIM_OK : psim_plan_confirm(plan, list, count, workers, err);
+    *confirmed = count;
     psim_free(list);
-    if (status == PSIM_OK)
-        rank_confirmed(plan);
-    if (status == PSIM_OK)
-        sort_front(plan);
+    return status;
+}
+
+/*
+ * A plan that simgrid was run on counts by simgrid's figures from then on, so that one that sharing
+ * links slows down falls behind, or breaks a limit, and others come up that replay alone knows.
+ * Once nothing reported is left to run, the answer is what simgrid on every plan would give, as far
+ * as no message gains by sharing.
+ */
+static enum psim_status search_and_confirm(struct psim_plan *plan, int workers,
+                                           struct psim_error *err)
+{
+    enum psim_status status = PSIM_OK;
+    int confirmed = 1;
+
+    for (int round = 0; round < ROUNDS && confirmed > 0 && status == PSIM_OK; round++) {
+        status = psim_plan_search(plan, err);
+        if (status == PSIM_OK)
+            status = confirm(plan, workers, &confirmed, err);
+    }
     return status;
 }
 
@@ -138,9 +134,10 @@ enum psim_status psim_plan_run(const struct psim_goal *goal,
     enum psim_status status = psim_plan_space(&plan, err);
 
     if (status == PSIM_OK)
-        status = psim_plan_search(&plan, err);
-    if (status == PSIM_OK && options->confirm)
-        status = confirm(&plan, options->workers, err);
+        status = options->confirm ? search_and_confirm(&plan, options->workers, err)
+                                  : psim_plan_search(&plan, err);
+    if (status == PSIM_OK)
+        sort_front(&plan);
     if (status == PSIM_OK)
         *out = plan;
     else

@@ -259,9 +259,9 @@ static bool fill_notes(struct psim_plan *plan, const char **notes, int *count)
     if (!psim_plan_is_priced(plan))
         notes[(*count)++] =
             "a price is not known: the front counts seconds of a GPU instead of money";
-    notes[(*count)++] =
-        "plans are ranked by replay, which knows no contention; the reported ones are ordered by "
-        "simgrid's figure, and times, money and memory are simgrid's";
+    notes[(*count)++] = "replay knows no contention; plans are ordered by simgrid's figure where "
+                        "it ran, which it did "
+                        "on all but those by GPUs, and times, money and memory are simgrid's";
     return true;
 }
 

@@ -476,6 +476,7 @@ static void count_discarded(struct psim_plan *plan)
     const struct psim_goal *goal = plan->goal;
     const limit_set all = limits_of(goal);
 
+    plan->counts.over_memory = plan->counts.over_limit = plan->counts.dominated = 0;
     for (int64_t i = 0; i < plan->point_count; i++) {
         const struct psim_plan_figures bound = optimistic(&plan->points[i].bound);
 
@@ -550,6 +551,7 @@ enum psim_status psim_plan_search(struct psim_plan *plan, struct psim_error *err
     enum psim_status status;
 
     plan->nearest = -1;
+    plan->best_count = plan->front_count = plan->by_gpus_count = 0;
     best.items = psim_alloc((size_t)best.wanted, sizeof *best.items);
     plan->best = psim_arena_alloc(&plan->arena, (size_t)best.wanted, sizeof *plan->best);
     status = best.items == NULL || plan->best == NULL ? no_memory(err) : PSIM_OK;
