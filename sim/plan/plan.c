@@ -136,6 +136,8 @@ enum psim_status psim_plan_run(const struct psim_goal *goal,
     if (status == PSIM_OK)
         status = options->confirm ? search_and_confirm(&plan, options->workers, err)
                                   : psim_plan_search(&plan, err);
+    if (status == PSIM_OK && plan.best_count > 0)
+        status = psim_plan_search_gpus(&plan, err);
     if (status == PSIM_OK)
         sort_front(&plan);
     if (status == PSIM_OK)

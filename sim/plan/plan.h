@@ -150,6 +150,10 @@ enum psim_status psim_plan_confirm(struct psim_plan *plan, const int64_t *points
 /** Finds best plans, the best of each method, the front, or what stands in the way. */
 enum psim_status psim_plan_search(struct psim_plan *plan, struct psim_error *err) PSIM_CHECKED;
 
+/** Finds the fastest plan of each number of devices, by what is known so far; none where nothing is
+ *  feasible. */
+enum psim_status psim_plan_search_gpus(struct psim_plan *plan, struct psim_error *err) PSIM_CHECKED;
+
 /** The objective of a plan, smaller is better, compared in turn. */
 void psim_plan_key(const struct psim_plan *plan, const struct psim_plan_figures *figures,
                    double key[3]);

@@ -511,8 +511,8 @@ static enum psim_status find_best_of_methods(struct psim_plan *plan, struct psim
     return status;
 }
 
-/* The fastest plan of each number of devices; the space says which there are. */
-static enum psim_status find_by_gpus(struct psim_plan *plan, struct psim_error *err)
+/* The space says which numbers there are. */
+enum psim_status psim_plan_search_gpus(struct psim_plan *plan, struct psim_error *err)
 {
     int most = 0;
     bool *there;
@@ -541,6 +541,7 @@ static enum psim_status find_by_gpus(struct psim_plan *plan, struct psim_error *
             plan->by_gpus[plan->by_gpus_count++] = item.point;
     }
     psim_free(there);
+    count_discarded(plan);
     return status;
 }
 
@@ -551,7 +552,7 @@ enum psim_status psim_plan_search(struct psim_plan *plan, struct psim_error *err
     enum psim_status status;
 
     plan->nearest = -1;
-    plan->best_count = plan->front_count = plan->by_gpus_count = 0;
+    plan->best_count = plan->front_count = 0;
     best.items = psim_alloc((size_t)best.wanted, sizeof *best.items);
     plan->best = psim_arena_alloc(&plan->arena, (size_t)best.wanted, sizeof *plan->best);
     status = best.items == NULL || plan->best == NULL ? no_memory(err) : PSIM_OK;
@@ -564,8 +565,6 @@ enum psim_status psim_plan_search(struct psim_plan *plan, struct psim_error *err
         status = find_best_of_methods(plan, err);
     if (status == PSIM_OK)
         status = plan->best_count > 0 ? find_front(plan, err) : find_nearest(plan, err);
-    if (status == PSIM_OK && plan->best_count > 0)
-        status = find_by_gpus(plan, err);
     count_discarded(plan);
     return status;
 }
