@@ -131,6 +131,15 @@ const struct psim_plan_figures *psim_plan_figures_of(const struct psim_plan *pla
 
 /* ---- Private to sim/plan/plan*.c ---- */
 
+/** Fills what is known of a platform before any plan; false when memory is out. */
+bool psim_plan_prepare_platform(struct psim_plan *plan, int platform);
+
+/** What the first so many devices of a platform cost an hour; NaN: not known. */
+double psim_plan_price(struct psim_plan *plan, int platform, int devices);
+
+/** Type of a platform's device. */
+int psim_plan_device_type(const struct psim_platform *platform, int device);
+
 /** Enumerates the space and bounds every plan. */
 enum psim_status psim_plan_space(struct psim_plan *plan, struct psim_error *err) PSIM_CHECKED;
 
