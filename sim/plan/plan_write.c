@@ -7,28 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void put_string(struct psim_text *out, const char *text)
-{
-    psim_text_append(out, "\"", 1);
-    for (; *text != '\0'; text++) {
-        const unsigned char c = (unsigned char)*text;
-
-        if (c < 0x20)
-            psim_text_printf(out, "\\u%04x", c);
-        else if (c == '"' || c == '\\')
-            psim_text_printf(out, "\\%c", c);
-        else
-            psim_text_append(out, text, 1);
-    }
-    psim_text_append(out, "\"", 1);
-}
-
 /* From any folder: the whole path, where the system can tell it. */
 static void put_path(struct psim_text *out, const char *path)
 {
     char *whole = realpath(path, NULL);
 
-    put_string(out, whole == NULL ? path : whole);
+    psim_text_json(out, whole == NULL ? path : whole);
     free(whole);
 }
 
@@ -47,7 +31,7 @@ static void put_given(struct psim_text *out, const struct psim_workload_model *m
         const struct psim_given_stage *s = &model->given[i];
 
         psim_text_printf(out, "%s\n    { \"name\": ", i == 0 ? "" : ",");
-        put_string(out, s->name);
+        psim_text_json(out, s->name);
         put_seconds(out, "forward", s->forward_s);
         put_seconds(out, "backward_input", s->backward_input_s);
         put_seconds(out, "backward_weight", s->backward_weight_s);
@@ -60,7 +44,7 @@ static void put_given(struct psim_text *out, const struct psim_workload_model *m
                          s->reversible ? "true" : "false");
         if (s->measured_on != NULL) {
             psim_text_printf(out, ", \"measured_on\": ");
-            put_string(out, s->measured_on->name);
+            psim_text_json(out, s->measured_on->name);
         }
         psim_text_printf(out, " }");
     }
@@ -103,7 +87,7 @@ static void put_platform(struct psim_text *out, const struct psim_goal_platform 
                          strncmp(slash - room, folder, room) == 0;
 
     if (cluster)
-        put_string(out, platform->name);
+        psim_text_json(out, platform->name);
     else
         put_path(out, platform->file);
 }
@@ -113,7 +97,7 @@ static void put_method(struct psim_text *out, const struct psim_scenario_method 
     const struct psim_option *const *options = entry->method->options;
 
     psim_text_printf(out, "{ \"name\": \"%s\", \"label\": ", entry->method->name);
-    put_string(out, entry->label);
+    psim_text_json(out, entry->label);
     for (int i = 0; options != NULL && options[i] != NULL; i++) {
         const int64_t value = entry->shape.options[i];
 
@@ -143,7 +127,7 @@ static void put_devices(struct psim_text *out, const struct psim_plan *plan,
     psim_text_printf(out, "  \"placement\": [");
     for (int j = 0; j < point->stages; j++) {
         psim_text_printf(out, j == 0 ? "" : ", ");
-        put_string(out, psim_platform_device_name(platform, devices[j]));
+        psim_text_json(out, psim_platform_device_name(platform, devices[j]));
     }
     psim_text_printf(out, "],\n");
 }
