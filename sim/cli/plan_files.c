@@ -1,16 +1,12 @@
 /* What a plan leaves beside its answer: scenarios, and a picture by gnuplot. */
-#define _DEFAULT_SOURCE
 #include "sim/cli/plan_files.h"
 
+#include "sim/cli/picture.h"
+
 #include <errno.h>
-#include <math.h>
-#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 static enum psim_exit write_scenario(const struct psim_plan *plan, int64_t point,
                                      const char *folder, const char *name, int number)
@@ -85,82 +81,32 @@ static void put_front(struct psim_text *out, const struct psim_plan *plan)
     psim_text_printf(out, "E\n");
 }
 
-static void put_script(struct psim_text *out, const struct psim_plan *plan, const char *path,
-                       bool png)
+static void put_script(struct psim_text *out, const struct psim_plan *plan)
 {
     put_front(out, plan);
     psim_text_printf(
         out,
-        "set terminal %s\nset output '%s'\nset multiplot layout 1,2\nset grid\n"
+        "set multiplot layout 1,2\nset grid\n"
         "set xlabel 'samples per second'\nset ylabel '%s a million samples'\n"
         "set cblabel 'fullest device (GiB)'\nset title 'front of time, money and memory'\n"
         "plot $front using 1:2:3 with points pt 7 palette notitle\n"
         "set xlabel 'GPUs'\nset ylabel 'samples per second'\nset yrange [0:*]\n"
         "set title 'fastest feasible plan for so many GPUs'\n"
         "plot $gpus using 1:2 with linespoints pt 7 notitle\nunset multiplot\n",
-        png ? "pngcairo size 1200,500" : "svg size 1200,500", path,
         psim_plan_is_priced(plan) ? "USD" : "GPU hours");
-}
-
-static enum psim_exit run_gnuplot(const char *script, size_t length)
-{
-    int ends[2], status = 0;
-    pid_t child;
-    void (*before)(int);
-    bool written;
-
-    if (pipe(ends) != 0)
-        return PSIM_EXIT_FAILED;
-    child = fork();
-    if (child == 0) {
-        dup2(ends[0], 0);
-        close(ends[0]);
-        close(ends[1]);
-        execlp("gnuplot", "gnuplot", "-", (char *)NULL);
-        _exit(127);
-    }
-    close(ends[0]);
-    before = signal(SIGPIPE, SIG_IGN);
-    written = child > 0 && write(ends[1], script, length) == (ssize_t)length;
-    close(ends[1]);
-    signal(SIGPIPE, before);
-    if (child < 0 || waitpid(child, &status, 0) != child)
-        return PSIM_EXIT_FAILED;
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 127) {
-        fprintf(stderr, "petrasim: --plot needs gnuplot, which is not here\n");
-        return PSIM_EXIT_LACKING;
-    }
-    return written && WIFEXITED(status) && WEXITSTATUS(status) == 0 ? PSIM_EXIT_OK
-                                                                    : PSIM_EXIT_FAILED;
 }
 
 enum psim_exit psim_plan_files_picture(const struct psim_plan *plan, const char *path)
 {
-    const size_t length = strlen(path);
-    const bool png = length > 4 && strcmp(path + length - 4, ".png") == 0;
-    struct psim_text script = PSIM_TEXT_INIT, part = PSIM_TEXT_INIT;
-    enum psim_exit code = PSIM_EXIT_FAILED;
+    struct psim_text script = PSIM_TEXT_INIT;
+    enum psim_exit code;
 
-    if (!png && (length < 5 || strcmp(path + length - 4, ".svg") != 0)) {
-        fprintf(stderr, "petrasim: --plot writes .svg or .png, not '%s'\n", path);
-        return PSIM_EXIT_USAGE;
-    }
     if (plan->front_count == 0) {
         fprintf(stderr, "petrasim: --plot: there is no feasible plan to show\n");
-        return PSIM_EXIT_OK;
+        return psim_picture_is_named(path) ? PSIM_EXIT_OK : PSIM_EXIT_USAGE;
     }
-    psim_text_printf(&part, "%s.part", path);
-    if (!part.failed && strchr(path, '\'') == NULL) {
-        put_script(&script, plan, part.data, png);
-        code = script.failed ? PSIM_EXIT_FAILED : run_gnuplot(script.data, script.length);
-        if (code == PSIM_EXIT_OK && rename(part.data, path) != 0)
-            code = PSIM_EXIT_FAILED;
-        if (code != PSIM_EXIT_OK)
-            (void)unlink(part.data);
-    }
-    if (code == PSIM_EXIT_FAILED)
-        fprintf(stderr, "petrasim: %s: the picture could not be made\n", path);
+    put_script(&script, plan);
+    code = psim_picture_draw(path, "1200,500", &script);
     psim_text_release(&script);
-    psim_text_release(&part);
     return code;
 }
