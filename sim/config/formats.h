@@ -9,6 +9,7 @@
 #ifndef PSIM_CONFIG_FORMATS_H
 #define PSIM_CONFIG_FORMATS_H
 
+#include "sim/config/axes.h"
 #include "sim/config/reader.h"
 #include "sim/config/scenario.h"
 
@@ -48,6 +49,11 @@ bool psim_read_collectives(struct psim_reader *reader, const struct psim_node *r
 
 bool psim_read_scenario(struct psim_reader *reader, const struct psim_node *root,
                         struct psim_scenario *out);
+
+/** What a sweep/1 file says, and every value of it tried; the sweep is to be released even when
+ *  something was wrong with it. */
+void psim_read_sweep(struct psim_reader *reader, const struct psim_node *root,
+                     struct psim_sweep *out);
 
 /** "input": [channels, height, width].  @return false when an error was reported */
 bool psim_read_input(struct psim_reader *reader, const struct psim_node *list, int out[3]);

@@ -436,6 +436,7 @@ static void check_root(struct psim_reader *reader, const struct psim_node *root,
     struct psim_device device;
     struct psim_protocol protocol;
     struct psim_goal goal;
+    struct psim_sweep sweep;
 
     switch (kind) {
     case PSIM_FILE_SCENARIO:
@@ -462,6 +463,10 @@ static void check_root(struct psim_reader *reader, const struct psim_node *root,
     case PSIM_FILE_PLAN:
         if (psim_read_goal(reader, root, &goal))
             psim_goal_release(&goal);
+        break;
+    case PSIM_FILE_SWEEP:
+        psim_read_sweep(reader, root, &sweep);
+        psim_sweep_release(&sweep);
         break;
     }
 }
