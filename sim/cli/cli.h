@@ -24,6 +24,13 @@ enum psim_exit {
     PSIM_EXIT_FAILED = 5,      /**< output failed, out of memory, or a simulation died */
 };
 
+#define PSIM_CLI_REPEATS 16 /**< of an option that may be given several times */
+
+struct psim_cli_list {
+    const char *items[PSIM_CLI_REPEATS];
+    int count;
+};
+
 /** Values of all options; a command looks at those that it declares. */
 struct psim_cli_values {
     int format;               /**< enum psim_format */
@@ -38,12 +45,15 @@ struct psim_cli_values {
     const char *reserve;      /**< NULL: the defaults */
     const char *scenario_out; /**< NULL: none */
     const char *plot;         /**< NULL: none */
-    int collective_kind;      /**< enum psim_collective_kind */
-    int64_t ranks;            /**< 0: all devices */
-    int input[3];             /**< channels, height, width */
+    const char *database;     /**< NULL: none is kept */
+    const char *shard;        /**< NULL: all points */
+    struct psim_cli_list scans;
+    int collective_kind; /**< enum psim_collective_kind */
+    int64_t ranks;       /**< 0: all devices */
+    int input[3];        /**< channels, height, width */
     int64_t classes;
     int64_t workers;
-    bool check, expanded, exhaustive, quiet, help, version;
+    bool check, expanded, exhaustive, list, retry, quiet, help, version;
 };
 
 struct psim_command {
@@ -78,6 +88,11 @@ extern const struct psim_command psim_commands[];
     X(RESERVE)                                                                                     \
     X(SCENARIO_OUT)                                                                                \
     X(PLOT)                                                                                        \
+    X(SCAN)                                                                                        \
+    X(DATABASE)                                                                                    \
+    X(SHARD)                                                                                       \
+    X(LIST)                                                                                        \
+    X(RETRY)                                                                                       \
     X(CHECK)                                                                                       \
     X(EXPANDED)                                                                                    \
     X(EXHAUSTIVE)                                                                                  \
@@ -141,6 +156,7 @@ enum psim_exit psim_command_list(const struct psim_cli_values *, char *const[], 
 enum psim_exit psim_command_collective(const struct psim_cli_values *, char *const[], int);
 enum psim_exit psim_command_show(const struct psim_cli_values *, char *const[], int);
 enum psim_exit psim_command_import(const struct psim_cli_values *, char *const[], int);
+enum psim_exit psim_command_sweep(const struct psim_cli_values *, char *const[], int);
 enum psim_exit psim_command_export(const struct psim_cli_values *, char *const[], int);
 
 #endif

@@ -73,6 +73,26 @@ const struct psim_command psim_commands[] = {
      .operands_min = 1,
      .operands_max = 1,
      .run = psim_command_plan},
+    {.name = "sweep",
+     .operands = "SCENARIO|SWEEP  or  show DB  or  merge OUT DB...",
+     .summary = "many scenarios that differ in some values, resumable, into a database",
+     .detail =
+         "Simulates every combination of the values of the axes, which a sweep/1 file and --scan\n"
+         "name, and prints a row per point and method.  With --db every point is kept as soon as\n"
+         "it is done; the same command goes on where it was stopped, by whatever.  Under mpirun\n"
+         "rank 0 hands out the points and the other ranks simulate.  `show` prints what a\n"
+         "database has, `merge` puts the databases of several --shard jobs together.",
+     .examples = "  petrasim sweep scenarios/smoke/small.json --scan batch.microbatch=8:256:*2\n"
+                 "  petrasim sweep my-sweep.json --db results.sqlite --workers 4\n"
+                 "  petrasim sweep show results.sqlite --format csv --plot time.svg\n"
+                 "  mpirun -n 9 petrasim sweep my-sweep.json --db results.sqlite\n",
+     .options = COMMON | PSIM_OPTION_BIT(FORMAT) | PSIM_OPTION_BIT(ENGINE) |
+                PSIM_OPTION_BIT(WORKERS) | PSIM_OPTION_BIT(SCAN) | PSIM_OPTION_BIT(DATABASE) |
+                PSIM_OPTION_BIT(SHARD) | PSIM_OPTION_BIT(LIST) | PSIM_OPTION_BIT(RETRY) |
+                PSIM_OPTION_BIT(PLOT),
+     .operands_min = 1,
+     .operands_max = 1 << 20,
+     .run = psim_command_sweep},
     {.name = "check",
      .operands = "FILE...",
      .summary = "validates scenario, platform, device and model files",
