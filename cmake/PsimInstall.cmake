@@ -31,8 +31,15 @@ install(FILES "${PROJECT_BINARY_DIR}/petrasimConfig.cmake"
 file(RELATIVE_PATH psim_pc_to_prefix "/${psim_pkgconfig_dir}" "/")
 string(REGEX REPLACE "/$" "" psim_pc_to_prefix "${psim_pc_to_prefix}")
 set(psim_pc_requires ${PSIM_NEEDS_JANSSON} ${PSIM_NEEDS_LIBMD} ${PSIM_NEEDS_SIMGRID}
-                     ${PSIM_NEEDS_EXPAT})
+                     ${PSIM_NEEDS_EXPAT} ${PSIM_NEEDS_SQLITE})
 list(JOIN psim_pc_requires ", " psim_pc_requires)
 string(REPLACE ">=" " >= " psim_pc_requires "${psim_pc_requires}")
+# MPI's own .pc files have other names in each implementation: the libraries are given as found.
+set(psim_pc_mpi)
+if(psim_mpi_targets)
+  foreach(library IN LISTS MPI_C_LIBRARIES)
+    string(APPEND psim_pc_mpi " ${library}")
+  endforeach()
+endif()
 configure_file("${CMAKE_CURRENT_LIST_DIR}/petrasim.pc.in" "${PROJECT_BINARY_DIR}/petrasim.pc" @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/petrasim.pc" DESTINATION "${psim_pkgconfig_dir}")

@@ -10,9 +10,9 @@ PSIM_EXIT_LACKS=4
 
 # shellcheck disable=SC2034  # the lists are used by those who source this
 PSIM_BUILD_PACKAGES=(libsimgrid-dev libopenblas-dev libjansson-dev libmd-dev librandom123-dev
-    libexpat1-dev pkg-config cmake ninja-build gcc g++)
+    libexpat1-dev libsqlite3-dev pkg-config cmake ninja-build gcc g++)
 # shellcheck disable=SC2034
-PSIM_TEST_PACKAGES=(libcmocka-dev clang clang-format)
+PSIM_TEST_PACKAGES=(libcmocka-dev libopenmpi-dev openmpi-bin clang clang-format)
 
 psim_say() {
     printf 'petrasim: %s\n' "$*" >&2

@@ -56,6 +56,22 @@ void psim_text_printf(struct psim_text *text, const char *format, ...)
     text->length += (size_t)length;
 }
 
+void psim_text_json(struct psim_text *out, const char *text)
+{
+    psim_text_append(out, "\"", 1);
+    for (; *text != '\0'; text++) {
+        const unsigned char byte = (unsigned char)*text;
+
+        if (byte == '"' || byte == '\\')
+            psim_text_printf(out, "\\%c", byte);
+        else if (byte < 0x20)
+            psim_text_printf(out, "\\u%04x", byte);
+        else
+            psim_text_append(out, text, 1);
+    }
+    psim_text_append(out, "\"", 1);
+}
+
 void psim_text_release(struct psim_text *text)
 {
     psim_free(text->data);

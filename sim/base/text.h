@@ -28,6 +28,9 @@ void psim_text_append(struct psim_text *text, const char *bytes, size_t length);
 void psim_text_printf(struct psim_text *text, const char *format, ...) PSIM_PRINTF(2, 3);
 void psim_text_release(struct psim_text *text);
 
+/** Appends UTF-8 text as a JSON string, quotes included. */
+void psim_text_json(struct psim_text *out, const char *text);
+
 #define PSIM_QUOTED_CHARACTERS 40
 #define PSIM_QUOTED_BYTES      (6 * PSIM_QUOTED_CHARACTERS + 8)
 

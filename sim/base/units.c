@@ -40,6 +40,8 @@ const struct psim_unit psim_units[] = {
     {"ms", PSIM_DIMENSION_SECONDS, 1, 1e3},
     {"us", PSIM_DIMENSION_SECONDS, 1, 1e6},
     {"ns", PSIM_DIMENSION_SECONDS, 1, 1e9},
+    {"min", PSIM_DIMENSION_SECONDS, 60, 1},
+    {"h", PSIM_DIMENSION_SECONDS, 3600, 1},
     {"GFLOP/s", PSIM_DIMENSION_FLOP_PER_S, 1e9, 1},
     {"TFLOP/s", PSIM_DIMENSION_FLOP_PER_S, 1e12, 1},
     {"PFLOP/s", PSIM_DIMENSION_FLOP_PER_S, 1e15, 1},
@@ -48,6 +50,9 @@ const struct psim_unit psim_units[] = {
     {"nJ/b", PSIM_DIMENSION_JOULE_PER_BYTE, 8, 1e9},
     {"J/B", PSIM_DIMENSION_JOULE_PER_BYTE, 1, 1},
     {"USD/h", PSIM_DIMENSION_USD_PER_HOUR, 1, 1},
+    {"USD", PSIM_DIMENSION_USD, 1, 1},
+    {"J", PSIM_DIMENSION_JOULE, 1, 1},
+    {"kWh", PSIM_DIMENSION_JOULE, 3.6e6, 1},
     {NULL, PSIM_DIMENSIONS, 0, 1},
 };
 
@@ -64,6 +69,8 @@ static const struct {
     [PSIM_DIMENSION_WATT] = {"a power", {"W", NULL}},
     [PSIM_DIMENSION_JOULE_PER_BYTE] = {"an energy per bit", {"pJ/b", "nJ/b"}},
     [PSIM_DIMENSION_USD_PER_HOUR] = {"a price", {"USD/h", NULL}},
+    [PSIM_DIMENSION_USD] = {"an amount of money", {"USD", NULL}},
+    [PSIM_DIMENSION_JOULE] = {"an energy", {"kWh", "J"}},
 };
 
 const char *psim_dimension_name(enum psim_dimension dimension)

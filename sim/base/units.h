@@ -4,8 +4,8 @@
  *
  * Called by the readers of sim/config and by command-line options.  Values come out in the base
  * unit of their dimension: bytes, bytes per second, seconds, FLOP per second, watt, joule per byte,
- * US dollars per hour.  kB, MB, ... are powers of 1000, KiB, MiB, ... powers of 1024; a small b is
- * a bit.
+ * US dollars per hour, US dollars, joule.  kB, MB, ... are powers of 1000, KiB, MiB, ... powers of
+ * 1024; a small b is a bit.
  *
  * Does not know: which range a quantity must lie in, other than that it must be finite.
  */
@@ -22,6 +22,8 @@ enum psim_dimension {
     PSIM_DIMENSION_WATT,
     PSIM_DIMENSION_JOULE_PER_BYTE,
     PSIM_DIMENSION_USD_PER_HOUR,
+    PSIM_DIMENSION_USD,
+    PSIM_DIMENSION_JOULE,
     PSIM_DIMENSIONS
 };
 

@@ -24,23 +24,36 @@ enum psim_exit {
     PSIM_EXIT_FAILED = 5,      /**< output failed, out of memory, or a simulation died */
 };
 
+#define PSIM_CLI_REPEATS 16 /**< of an option that may be given several times */
+
+struct psim_cli_list {
+    const char *items[PSIM_CLI_REPEATS];
+    int count;
+};
+
 /** Values of all options; a command looks at those that it declares. */
 struct psim_cli_values {
-    int format;            /**< enum psim_format */
-    const char *out;       /**< NULL: standard output */
-    const char *catalogue; /**< NULL: the project's */
-    const char *engine;    /**< NULL: the scenario's */
-    const char *timeline;  /**< NULL: none */
-    const char *trace;     /**< NULL: none */
-    const char *device;    /**< NULL: not given */
-    const char *algorithm; /**< NULL: the measured one, else ring */
-    const char *bytes;     /**< NULL: 1 MiB to 16 GiB */
-    int collective_kind;   /**< enum psim_collective_kind */
-    int64_t ranks;         /**< 0: all devices */
-    int input[3];          /**< channels, height, width */
+    int format;               /**< enum psim_format */
+    const char *out;          /**< NULL: standard output */
+    const char *catalogue;    /**< NULL: the project's */
+    const char *engine;       /**< NULL: the scenario's */
+    const char *timeline;     /**< NULL: none */
+    const char *trace;        /**< NULL: none */
+    const char *device;       /**< NULL: not given */
+    const char *algorithm;    /**< NULL: the measured one, else ring */
+    const char *bytes;        /**< NULL: 1 MiB to 16 GiB */
+    const char *reserve;      /**< NULL: the defaults */
+    const char *scenario_out; /**< NULL: none */
+    const char *plot;         /**< NULL: none */
+    const char *database;     /**< NULL: none is kept */
+    const char *shard;        /**< NULL: all points */
+    struct psim_cli_list scans;
+    int collective_kind; /**< enum psim_collective_kind */
+    int64_t ranks;       /**< 0: all devices */
+    int input[3];        /**< channels, height, width */
     int64_t classes;
     int64_t workers;
-    bool check, expanded, quiet, help, version;
+    bool check, expanded, exhaustive, list, retry, quiet, help, version;
 };
 
 struct psim_command {
@@ -73,8 +86,17 @@ extern const struct psim_command psim_commands[];
     X(INPUT)                                                                                       \
     X(CLASSES)                                                                                     \
     X(WORKERS)                                                                                     \
+    X(RESERVE)                                                                                     \
+    X(SCENARIO_OUT)                                                                                \
+    X(PLOT)                                                                                        \
+    X(SCAN)                                                                                        \
+    X(DATABASE)                                                                                    \
+    X(SHARD)                                                                                       \
+    X(LIST)                                                                                        \
+    X(RETRY)                                                                                       \
     X(CHECK)                                                                                       \
     X(EXPANDED)                                                                                    \
+    X(EXHAUSTIVE)                                                                                  \
     X(QUIET)                                                                                       \
     X(HELP)                                                                                        \
     X(VERSION)
@@ -128,11 +150,14 @@ int psim_cli_main(int argc, char **argv);
 
 enum psim_exit psim_command_run(const struct psim_cli_values *, char *const[], int);
 enum psim_exit psim_command_compare(const struct psim_cli_values *, char *const[], int);
+enum psim_exit psim_command_fit(const struct psim_cli_values *, char *const[], int);
+enum psim_exit psim_command_plan(const struct psim_cli_values *, char *const[], int);
 enum psim_exit psim_command_check(const struct psim_cli_values *, char *const[], int);
 enum psim_exit psim_command_list(const struct psim_cli_values *, char *const[], int);
 enum psim_exit psim_command_collective(const struct psim_cli_values *, char *const[], int);
 enum psim_exit psim_command_show(const struct psim_cli_values *, char *const[], int);
 enum psim_exit psim_command_import(const struct psim_cli_values *, char *const[], int);
+enum psim_exit psim_command_sweep(const struct psim_cli_values *, char *const[], int);
 enum psim_exit psim_command_export(const struct psim_cli_values *, char *const[], int);
 
 #endif

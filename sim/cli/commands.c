@@ -39,6 +39,60 @@ const struct psim_command psim_commands[] = {
      .operands_min = 1,
      .operands_max = 1,
      .run = psim_command_compare},
+    {.name = "fit",
+     .operands = "SCENARIO",
+     .summary = "does it fit in memory, where not, and what near it does",
+     .detail =
+         "Simulates every method of the scenario and judges the device with the least room, at "
+         "the\n"
+         "step's peak, at an optimizer step and at start-up.  Memory is shown as allocated (by\n"
+         "tensors), reserved (by the allocator) and of the device (as the system reports it), and\n"
+         "the last must fit.  What does not fit gets the nearest that does.",
+     .examples = "  petrasim fit scenarios/smoke/small.json\n"
+                 "  petrasim fit --check --reserve communicator=400MiB,fragmentation=0.2 my.json\n",
+     .options = COMMON | PSIM_OPTION_BIT(FORMAT) | PSIM_OPTION_BIT(ENGINE) |
+                PSIM_OPTION_BIT(WORKERS) | PSIM_OPTION_BIT(CHECK) | PSIM_OPTION_BIT(RESERVE),
+     .operands_min = 1,
+     .operands_max = 1,
+     .run = psim_command_fit},
+    {.name = "plan",
+     .operands = "GOAL",
+     .summary = "fewest GPUs, largest model, fastest or cheapest plan under constraints",
+     .detail =
+         "GOAL is a plan/1 file: networks, platforms, methods, ranges, an objective, constraints.\n"
+         "Plans that a proved bound rules out are discarded, the others replayed, and what is\n"
+         "reported is confirmed by the simgrid engine: the best plan, runners-up, the best of "
+         "each\n"
+         "method, the front of time, money and memory; or, where nothing is feasible, the nearest\n"
+         "plan and a minimal set of limits that contradict each other.",
+     .examples = "  petrasim plan scenarios/plan/fewest-gpus.json\n"
+                 "  petrasim plan --format md --check my-goal.json\n",
+     .options = COMMON | PSIM_OPTION_BIT(FORMAT) | PSIM_OPTION_BIT(WORKERS) |
+                PSIM_OPTION_BIT(CHECK) | PSIM_OPTION_BIT(EXHAUSTIVE) |
+                PSIM_OPTION_BIT(SCENARIO_OUT) | PSIM_OPTION_BIT(PLOT),
+     .operands_min = 1,
+     .operands_max = 1,
+     .run = psim_command_plan},
+    {.name = "sweep",
+     .operands = "SCENARIO|SWEEP  or  show DB  or  merge OUT DB...",
+     .summary = "many scenarios that differ in some values, resumable, into a database",
+     .detail =
+         "Simulates every combination of the values of the axes, which a sweep/1 file and --scan\n"
+         "name, and prints a row per point and method.  With --db every point is kept as soon as\n"
+         "it is done; the same command goes on where it was stopped, by whatever.  Under mpirun\n"
+         "rank 0 hands out the points and the other ranks simulate.  `show` prints what a\n"
+         "database has, `merge` puts the databases of several --shard jobs together.",
+     .examples = "  petrasim sweep scenarios/smoke/small.json --scan batch.microbatch=8:256:*2\n"
+                 "  petrasim sweep my-sweep.json --db results.sqlite --workers 4\n"
+                 "  petrasim sweep show results.sqlite --format csv --plot time.svg\n"
+                 "  mpirun -n 9 petrasim sweep my-sweep.json --db results.sqlite\n",
+     .options = COMMON | PSIM_OPTION_BIT(FORMAT) | PSIM_OPTION_BIT(ENGINE) |
+                PSIM_OPTION_BIT(WORKERS) | PSIM_OPTION_BIT(SCAN) | PSIM_OPTION_BIT(DATABASE) |
+                PSIM_OPTION_BIT(SHARD) | PSIM_OPTION_BIT(LIST) | PSIM_OPTION_BIT(RETRY) |
+                PSIM_OPTION_BIT(PLOT),
+     .operands_min = 1,
+     .operands_max = 1 << 20,
+     .run = psim_command_sweep},
     {.name = "check",
      .operands = "FILE...",
      .summary = "validates scenario, platform, device and model files",

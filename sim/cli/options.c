@@ -11,7 +11,7 @@
 
 #define SIDE_MAX 65536 /* as the readers of files allow */
 
-enum kind { KIND_FLAG, KIND_TEXT, KIND_CHOICE, KIND_COUNT, KIND_SHAPE };
+enum kind { KIND_FLAG, KIND_TEXT, KIND_LIST, KIND_CHOICE, KIND_COUNT, KIND_SHAPE };
 
 struct option {
     const char *name, *short_name, *value;
@@ -117,14 +117,59 @@ static const struct option options[PSIM_CLI_OPTIONS] = {
                           .offset = FIELD(workers),
                           .help = "simulations at a time (default: one a processor); the result is "
                                   "the same"},
+    [PSIM_CLI_RESERVE] = {.name = "--reserve",
+                          .value = "NAME=VALUE,...",
+                          .kind = KIND_TEXT,
+                          .offset = FIELD(reserve),
+                          .help = "memory kept free: context, communicator, optimizer, "
+                                  "fragmentation"},
+    [PSIM_CLI_SCENARIO_OUT] = {.name = "--scenario-out",
+                               .value = "DIR",
+                               .kind = KIND_TEXT,
+                               .offset = FIELD(scenario_out),
+                               .help = "also write every plan of the answer as a scenario file"},
+    [PSIM_CLI_PLOT] = {.name = "--plot",
+                       .value = "FILE.svg|FILE.png",
+                       .kind = KIND_TEXT,
+                       .offset = FIELD(plot),
+                       .help = "also draw what the command found, with gnuplot"},
+    [PSIM_CLI_SCAN] = {.name = "--scan",
+                       .value = "KEY=VALUES",
+                       .kind = KIND_LIST,
+                       .offset = FIELD(scans),
+                       .help = "one more axis: a,b,c or FROM:TO:*FACTOR or FROM:TO:+STEP"},
+    [PSIM_CLI_DATABASE] = {.name = "--db",
+                           .value = "FILE",
+                           .kind = KIND_TEXT,
+                           .offset = FIELD(database),
+                           .help =
+                               "keep results in an SQLite database, and go on from what it has"},
+    [PSIM_CLI_SHARD] = {.name = "--shard",
+                        .value = "I/N",
+                        .kind = KIND_TEXT,
+                        .offset = FIELD(shard),
+                        .help = "only the I-th of N parts of the points"},
+    [PSIM_CLI_LIST] = {.name = "--list",
+                       .kind = KIND_FLAG,
+                       .offset = FIELD(list),
+                       .help = "print the points and simulate none"},
+    [PSIM_CLI_RETRY] = {.name = "--retry",
+                        .kind = KIND_FLAG,
+                        .offset = FIELD(retry),
+                        .help = "run the points again that failed before"},
     [PSIM_CLI_CHECK] = {.name = "--check",
                         .kind = KIND_FLAG,
                         .offset = FIELD(check),
-                        .help = "exit with 1 if a row does not fit in memory"},
+                        .help =
+                            "exit with 1 if a row does not fit in memory, or no plan is feasible"},
     [PSIM_CLI_EXPANDED] = {.name = "--expanded",
                            .kind = KIND_FLAG,
                            .offset = FIELD(expanded),
                            .help = "`show platform` as a file of plain hosts, switches and links"},
+    [PSIM_CLI_EXHAUSTIVE] = {.name = "--exhaustive",
+                             .kind = KIND_FLAG,
+                             .offset = FIELD(exhaustive),
+                             .help = "replay every plan instead of discarding by bounds"},
     [PSIM_CLI_QUIET] = {.name = "--quiet",
                         .short_name = "-q",
                         .kind = KIND_FLAG,
@@ -233,6 +278,16 @@ static bool set_shape(const struct option *o, const char *text, void *field)
     return true;
 }
 
+static bool add_to_list(const struct option *o, const char *text, struct psim_cli_list *list)
+{
+    if (list->count == PSIM_CLI_REPEATS) {
+        fprintf(stderr, "petrasim: %s can be given %d times at most\n", o->name, PSIM_CLI_REPEATS);
+        return false;
+    }
+    list->items[list->count++] = text;
+    return true;
+}
+
 static bool set(const struct option *o, const char *text, struct psim_cli_values *values)
 {
     void *field = (char *)values + o->offset;
@@ -244,6 +299,8 @@ static bool set(const struct option *o, const char *text, struct psim_cli_values
     case KIND_TEXT:
         *(const char **)field = text;
         return true;
+    case KIND_LIST:
+        return add_to_list(o, text, field);
     case KIND_CHOICE:
         return set_choice(o, text, field);
     case KIND_COUNT:

@@ -9,7 +9,7 @@
 #define PSIM_CLI_RECORDING_H
 
 #include "sim/cli/cli.h"
-#include "sim/cli/comparison.h"
+#include "sim/plan/study.h"
 
 /** Writes the files asked for, each whole or not at all; prints what went wrong. */
 enum psim_exit psim_recording_write(const struct psim_cli_values *values,

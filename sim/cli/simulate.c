@@ -1,7 +1,7 @@
 /* `run` and `compare`: the same simulations, two views. */
 #include "sim/cli/cli.h"
-#include "sim/cli/comparison.h"
 #include "sim/cli/recording.h"
+#include "sim/plan/study.h"
 
 #include <string.h>
 #include <sys/stat.h>

@@ -8,12 +8,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-const char *const psim_file_kind_names[] = {"scenario", "platform",    "device",
-                                            "model",    "collectives", NULL};
+const char *const psim_file_kind_names[] = {"scenario",    "platform", "device", "model",
+                                            "collectives", "plan",     "sweep",  NULL};
 
 /* The same with the version that is read. */
-static const char *const headers[] = {"scenario/1", "platform/1",    "device/1",
-                                      "model/1",    "collectives/1", NULL};
+static const char *const headers[] = {"scenario/1",    "platform/1", "device/1", "model/1",
+                                      "collectives/1", "plan/1",     "sweep/1",  NULL};
 
 /* A file of one reading, kept until the end: nodes and their texts point into it. */
 struct psim_source_file {
@@ -269,6 +269,23 @@ static void parse_file(struct psim_reader *reader, struct psim_source_file *file
         psim_reader_out_of_memory(reader);
     reader->faults += (int)(reader->list->errors - errors);
     file->kind = file->document.root == NULL ? -1 : read_kind(reader, file->document.root);
+}
+
+void psim_reader_give(struct psim_reader *reader, const char *name, const char *text, size_t length)
+{
+    struct psim_source_file *file = new_file(name);
+
+    if (file != NULL)
+        file->text = psim_alloc(length + 1, 1);
+    if (file == NULL || file->text == NULL) {
+        if (file != NULL)
+            free_file(file);
+        psim_reader_out_of_memory(reader);
+        return;
+    }
+    memcpy(file->text, text, length);
+    file->length = length;
+    parse_file(reader, file);
 }
 
 /* A file of known kind, read at its first use; NULL when an error was reported, now or then. */

@@ -9,6 +9,7 @@
 #ifndef PSIM_CONFIG_FORMATS_H
 #define PSIM_CONFIG_FORMATS_H
 
+#include "sim/config/axes.h"
 #include "sim/config/reader.h"
 #include "sim/config/scenario.h"
 
@@ -59,6 +60,11 @@ void psim_read_catalogue_collectives(struct psim_reader *reader, const struct ps
 bool psim_read_scenario(struct psim_reader *reader, const struct psim_node *root,
                         struct psim_scenario *out);
 
+/** What a sweep/1 file says, and every value of it tried; the sweep is to be released even when
+ *  something was wrong with it. */
+void psim_read_sweep(struct psim_reader *reader, const struct psim_node *root,
+                     struct psim_sweep *out);
+
 /** "input": [channels, height, width].  @return false when an error was reported */
 bool psim_read_input(struct psim_reader *reader, const struct psim_node *list, int out[3]);
 
@@ -78,6 +84,25 @@ struct psim_model_entry {
 const struct psim_workload_model *psim_read_model(struct psim_reader *reader,
                                                   const struct psim_node *node,
                                                   struct psim_scenario *scenario);
+
+/** True when a text node names a network of the catalogue; else an error was reported. */
+bool psim_read_known_network(struct psim_reader *reader, const struct psim_node *node);
+
+/** A network of the catalogue as an entry of scenario->model_entries; NULL when an error was
+ *  reported, at `node`. */
+const struct psim_workload_model *
+psim_read_catalogue_network(struct psim_reader *reader, const struct psim_node *node,
+                            struct psim_scenario *scenario, const char *name, const int input[3],
+                            int classes, const struct psim_network_scale *scale);
+
+struct psim_goal;
+bool psim_read_goal(struct psim_reader *reader, const struct psim_node *root,
+                    struct psim_goal *out);
+
+/** The platform that a text node names, by a path or a name of the catalogue.
+ *  @return its file; NULL when it could not be had, and an error was reported */
+const char *psim_read_platform_named(struct psim_reader *reader, const struct psim_node *node,
+                                     struct psim_platform *out);
 
 /** The list of methods; batch.accumulation must be known.  Labels are unique afterwards. */
 void psim_read_methods(struct psim_reader *reader, const struct psim_node *list,

@@ -1,6 +1,5 @@
 #include "sim/config/json_text.h"
 
-#include "sim/base/text.h"
 #include "sim/config/json_scan.h"
 
 #include <jansson.h>
@@ -270,6 +269,20 @@ static bool is_identifier(const char *key)
     return key[0] != '\0' && strchr(letters, key[0]) != NULL && key[length] == '\0';
 }
 
+void psim_node_step_write(const char *key, int index, struct psim_text *out)
+{
+    char quoted[PSIM_QUOTED_BYTES];
+
+    if (key == NULL) {
+        psim_text_printf(out, "[%d]", index);
+    } else if (is_identifier(key)) {
+        psim_text_printf(out, ".%s", key);
+    } else {
+        psim_text_quote(key, quoted);
+        psim_text_printf(out, "[%s]", quoted);
+    }
+}
+
 const char *psim_node_path(const struct psim_node *node, struct psim_arena *arena)
 {
     const struct psim_node *chain[PSIM_JSON_DEPTH + 1];
@@ -280,19 +293,8 @@ const char *psim_node_path(const struct psim_node *node, struct psim_arena *aren
     for (; node->parent != NULL; node = node->parent)
         chain[depth++] = node;
     psim_text_append(&text, "", 0);
-    while (depth-- > 0) {
-        const struct psim_node *at = chain[depth];
-        char quoted[PSIM_QUOTED_BYTES];
-
-        if (at->key == NULL) {
-            psim_text_printf(&text, "[%d]", at->index);
-        } else if (is_identifier(at->key)) {
-            psim_text_printf(&text, ".%s", at->key);
-        } else {
-            psim_text_quote(at->key, quoted);
-            psim_text_printf(&text, "[%s]", quoted);
-        }
-    }
+    while (depth-- > 0)
+        psim_node_step_write(chain[depth]->key, chain[depth]->index, &text);
     if (!text.failed)
         path = psim_arena_text(arena, text.data, text.length);
     psim_text_release(&text);

@@ -14,6 +14,7 @@
 
 #include "sim/base/diagnostics.h"
 #include "sim/base/memory.h"
+#include "sim/base/text.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -95,6 +96,9 @@ struct psim_position psim_node_key_position(const struct psim_node *node);
 
 /** ".links[2].bandwidth", "" for the root; in the arena; NULL when memory is out. */
 const char *psim_node_path(const struct psim_node *node, struct psim_arena *arena);
+
+/** Appends one step of a path: ".key", "[\"a key\"]", or "[index]" where the key is NULL. */
+void psim_node_step_write(const char *key, int index, struct psim_text *out);
 
 /**
  * What a value is, for messages: `the string "abc"`, `the number 80`, `an object`.

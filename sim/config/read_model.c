@@ -200,7 +200,7 @@ static void read_given(struct psim_reader *reader, const struct psim_node *node,
 
 /* ---- Networks ---- */
 
-static bool known_network(struct psim_reader *reader, const struct psim_node *node)
+bool psim_read_known_network(struct psim_reader *reader, const struct psim_node *node)
 {
     const char *names[NETWORK_LIMIT];
     const char *text = psim_read_text(reader, node);
@@ -223,15 +223,32 @@ static bool known_network(struct psim_reader *reader, const struct psim_node *no
     return false;
 }
 
+const struct psim_workload_model *
+psim_read_catalogue_network(struct psim_reader *reader, const struct psim_node *node,
+                            struct psim_scenario *scenario, const char *name, const int input[3],
+                            int classes, const struct psim_network_scale *scale)
+{
+    struct psim_model_entry *entry = add_entry(reader, scenario);
+    struct psim_error err = PSIM_ERROR_INIT;
+
+    if (entry == NULL)
+        return NULL;
+    if (psim_network_build_scaled(name, input, classes, scale, &entry->network, &err) != PSIM_OK) {
+        psim_reader_refuse(reader, node, &err);
+        return NULL;
+    }
+    return take_network(entry);
+}
+
 static const struct psim_workload_model *read_catalogue_model(struct psim_reader *reader,
                                                               const struct psim_node *node,
-                                                              struct psim_model_entry *entry)
+                                                              struct psim_scenario *scenario)
 {
     const int faults = reader->faults;
     const struct psim_node *name = NULL, *input_node = NULL;
-    struct psim_error err = PSIM_ERROR_INIT;
     int input[3] = {3, 224, 224};
-    int64_t classes = 1000;
+    int64_t classes = 1000, depth = 1;
+    struct psim_network_scale scale = {1, 1};
     const struct psim_field fields[] = {
         {.key = "name", .kind = PSIM_FIELD_NODE, .required = true, .to.node = &name},
         {.key = "input", .kind = PSIM_FIELD_NODE, .to.node = &input_node},
@@ -240,21 +257,28 @@ static const struct psim_workload_model *read_catalogue_model(struct psim_reader
          .minimum = 1,
          .maximum = CLASS_LIMIT,
          .to.count = &classes},
+        {.key = "depth",
+         .kind = PSIM_FIELD_COUNT,
+         .minimum = 1,
+         .maximum = PSIM_DEPTH_MAX,
+         .to.count = &depth},
+        {.key = "width",
+         .kind = PSIM_FIELD_REAL,
+         .minimum = PSIM_WIDTH_MIN,
+         .maximum = PSIM_WIDTH_MAX,
+         .to.real = &scale.width},
     };
 
     psim_read_object(reader, node, fields, PSIM_FIELD_COUNT(fields));
+    scale.depth = (int)depth;
     if (input_node != NULL)
         (void)psim_read_input(reader, input_node, input);
     if (name != NULL)
-        (void)known_network(reader, name);
+        (void)psim_read_known_network(reader, name);
     if (name == NULL || !psim_reader_clean(reader, faults))
         return NULL;
-    if (psim_network_build(name->value.string, input, (int)classes, &entry->network, &err) !=
-        PSIM_OK) {
-        psim_reader_refuse(reader, node, &err);
-        return NULL;
-    }
-    return take_network(entry);
+    return psim_read_catalogue_network(reader, node, scenario, name->value.string, input,
+                                       (int)classes, &scale);
 }
 
 /* A file that several methods name is built once. */
@@ -304,11 +328,11 @@ const struct psim_workload_model *psim_read_model(struct psim_reader *reader,
     }
     if (file)
         return read_model_file(reader, node, scenario);
+    if (!stages)
+        return read_catalogue_model(reader, node, scenario);
     entry = add_entry(reader, scenario);
     if (entry == NULL)
         return NULL;
-    if (!stages)
-        return read_catalogue_model(reader, node, entry);
     read_given(reader, node, &entry->model);
     return psim_reader_clean(reader, faults) ? &entry->model : NULL;
 }

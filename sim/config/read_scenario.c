@@ -2,6 +2,7 @@
  * scenario/1, and the public functions that read a file of each kind.
  */
 #include "sim/config/formats.h"
+#include "sim/config/goal.h"
 
 #include "sim/base/text.h"
 #include "sim/config/name_set.h"
@@ -13,6 +14,7 @@
 #define EXACT_LIMIT     9007199254740992.0 /* 2^53: exact in every JSON reader */
 #define PARTITION_LIMIT 65536
 #define TOKENS_LIMIT    1073741824 /* 2^30: of one sample */
+#define USE_LIMIT       65536      /* devices, as in platform files */
 
 const char *const psim_engine_names[] = {"simgrid", "replay", NULL};
 
@@ -22,8 +24,8 @@ static const char *const placement_names[] = {"in_order", NULL};
 
 /* The parts of a scenario that are read after all keys are known. */
 struct scenario_parts {
-    const struct psim_node *model, *platform, *methods, *batch, *partition, *placement, *baseline,
-        *conditions, *data_parallel;
+    const struct psim_node *model, *platform, *use, *methods, *batch, *partition, *placement,
+        *baseline, *conditions, *data_parallel;
 };
 
 static void read_batch(struct psim_reader *reader, const struct psim_node *object,
@@ -166,21 +168,39 @@ static const char *find_platform_file(struct psim_reader *reader, const struct p
     return access(cluster, F_OK) == 0 ? cluster : file;
 }
 
-static void read_platform_part(struct psim_reader *reader, const struct psim_node *node,
-                               struct psim_scenario *scenario)
+const char *psim_read_platform_named(struct psim_reader *reader, const struct psim_node *node,
+                                     struct psim_platform *out)
 {
     const struct psim_node *root;
     const char *file;
 
     if (psim_read_text(reader, node) == NULL)
-        return;
+        return NULL;
     file = find_platform_file(reader, node);
     if (file == NULL)
-        return;
+        return NULL;
     root = psim_reader_open(reader, file, PSIM_FILE_PLATFORM, node);
     if (root != NULL)
-        (void)psim_read_platform(reader, root, &scenario->platform);
-    scenario->platform_file = file;
+        (void)psim_read_platform(reader, root, out);
+    return file;
+}
+
+/* Of the devices of the platform, in its order, the first so many. */
+static void read_use(struct psim_reader *reader, const struct psim_node *node,
+                     struct psim_platform *platform)
+{
+    int64_t use = 0;
+    const struct psim_field field = {
+        .kind = PSIM_FIELD_COUNT, .minimum = 1, .maximum = USE_LIMIT, .to.count = &use};
+
+    if (!psim_read_value(reader, node, &field) || platform->device_count == 0)
+        return;
+    if (use > platform->device_count)
+        psim_reader_error(reader, node, PSIM_ERR_RANGE, NULL,
+                          "the platform has %d devices in use, not %lld", platform->device_count,
+                          (long long)use);
+    else
+        platform->device_count = (int)use;
 }
 
 /* The row that others are compared with: as named, else the reversible net's plain training. */
@@ -240,7 +260,9 @@ static void read_parts(struct psim_reader *reader, const struct psim_node *root,
     if (parts->partition != NULL)
         read_partition(reader, parts->partition, &out->workload);
     if (parts->platform != NULL)
-        read_platform_part(reader, parts->platform, out);
+        out->platform_file = psim_read_platform_named(reader, parts->platform, &out->platform);
+    if (parts->use != NULL)
+        read_use(reader, parts->use, &out->platform);
     if (parts->placement != NULL)
         read_placement(reader, parts->placement, out);
     if (parts->data_parallel != NULL)
@@ -269,6 +291,7 @@ static void read_keys(struct psim_reader *reader, const struct psim_node *root,
     const struct psim_field fields[] = {
         {.key = "model", .kind = PSIM_FIELD_OBJECT, .required = true, .to.node = &parts->model},
         {.key = "platform", .kind = PSIM_FIELD_NODE, .required = true, .to.node = &parts->platform},
+        {.key = "use", .kind = PSIM_FIELD_NODE, .to.node = &parts->use},
         {.key = "methods", .kind = PSIM_FIELD_LIST, .required = true, .to.node = &parts->methods},
         {.key = "batch", .kind = PSIM_FIELD_OBJECT, .required = true, .to.node = &parts->batch},
         {.key = "precision",
@@ -418,6 +441,8 @@ static void check_root(struct psim_reader *reader, const struct psim_node *root,
     struct psim_network network;
     struct psim_device device;
     struct psim_protocol protocol;
+    struct psim_goal goal;
+    struct psim_sweep sweep;
 
     switch (kind) {
     case PSIM_FILE_SCENARIO:
@@ -440,6 +465,14 @@ static void check_root(struct psim_reader *reader, const struct psim_node *root,
     case PSIM_FILE_COLLECTIVES:
         reader->arena = arena;
         (void)psim_read_collectives(reader, root, &protocol);
+        break;
+    case PSIM_FILE_PLAN:
+        if (psim_read_goal(reader, root, &goal))
+            psim_goal_release(&goal);
+        break;
+    case PSIM_FILE_SWEEP:
+        psim_read_sweep(reader, root, &sweep);
+        psim_sweep_release(&sweep);
         break;
     }
 }

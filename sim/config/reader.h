@@ -90,7 +90,9 @@ enum psim_file_kind {
     PSIM_FILE_PLATFORM,
     PSIM_FILE_DEVICE,
     PSIM_FILE_MODEL,
-    PSIM_FILE_COLLECTIVES
+    PSIM_FILE_COLLECTIVES,
+    PSIM_FILE_PLAN,
+    PSIM_FILE_SWEEP
 };
 extern const char *const psim_file_kind_names[]; /* NULL at the end */
 
@@ -105,6 +107,10 @@ extern const char *const psim_file_kind_names[]; /* NULL at the end */
 const struct psim_node *psim_reader_open(struct psim_reader *reader, const char *file,
                                          enum psim_file_kind kind,
                                          const struct psim_node *named_by);
+
+/** Reads these bytes as the file of that name, which is not looked for when it is opened. */
+void psim_reader_give(struct psim_reader *reader, const char *name, const char *text,
+                      size_t length);
 
 /** As psim_reader_open for a file that the user named, of whatever kind it says it is. */
 const struct psim_node *psim_reader_open_any(struct psim_reader *reader, const char *file,

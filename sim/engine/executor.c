@@ -522,6 +522,8 @@ enum psim_status psim_executor_new(const struct psim_program *program,
     x->failure = -1;
     base = method->updates_every_microbatch ? 1 : program->shape.accumulation;
     psim_monitor_init(&x->monitor, stages, base);
+    if (program->looks > 0)
+        psim_monitor_hurry(&x->monitor, program->looks);
     if (program->conditions != NULL && program->conditions->updates > 0)
         psim_monitor_fix(&x->monitor, base * program->conditions->updates);
     x->stage = psim_alloc((size_t)places, sizeof *x->stage);

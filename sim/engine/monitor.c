@@ -30,6 +30,11 @@ void psim_monitor_init(struct psim_monitor *monitor, int stages, int64_t base)
     };
 }
 
+void psim_monitor_hurry(struct psim_monitor *monitor, int looks)
+{
+    monitor->limit = monitor->next_look << looks;
+}
+
 void psim_monitor_fix(struct psim_monitor *monitor, int64_t backwards)
 {
     monitor->opens = 0;

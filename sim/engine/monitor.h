@@ -46,6 +46,9 @@ struct psim_monitor {
 /** @param stages J; the warm-up is 4 J rounds or more. */
 void psim_monitor_init(struct psim_monitor *monitor, int stages, int64_t base);
 
+/** Ends the search after the stretch has doubled so many times instead of 7. */
+void psim_monitor_hurry(struct psim_monitor *monitor, int looks);
+
 /** No search: the window is the first `backwards` backwards of the first stage. */
 void psim_monitor_fix(struct psim_monitor *monitor, int64_t backwards);
 void psim_monitor_release(struct psim_monitor *monitor);

@@ -122,9 +122,9 @@ static void write_devices(const struct psim_import_graph *graph, struct psim_tex
     psim_text_printf(out, "  \"devices\": {");
     for (size_t k = 0; k < devices.count; k++) {
         psim_text_printf(out, "%s\n    ", k == 0 ? "" : ",");
-        psim_import_json_text(out, devices.items[k].name);
+        psim_text_json(out, devices.items[k].name);
         psim_text_printf(out, ": { \"catalogue\": ");
-        psim_import_json_text(out, devices.items[k].name);
+        psim_text_json(out, devices.items[k].name);
         psim_text_printf(out, " }");
     }
     psim_text_printf(out, "\n  },\n");
@@ -142,10 +142,10 @@ static void write_vertices(const struct psim_import_graph *graph, bool hosts, st
         if ((vertex->device != NULL) != hosts)
             continue;
         psim_text_printf(out, "%s\n    { \"name\": ", first ? "" : ",");
-        psim_import_json_text(out, vertex->name);
+        psim_text_json(out, vertex->name);
         if (hosts) {
             psim_text_printf(out, ", \"device\": ");
-            psim_import_json_text(out, vertex->device);
+            psim_text_json(out, vertex->device);
         }
         psim_text_printf(out, " }");
         first = false;
@@ -158,18 +158,18 @@ static void write_remark(struct psim_text *out, const char *key, const char *rem
     if (remark == NULL)
         return;
     psim_text_printf(out, ",\n      \"%s\": ", key);
-    psim_import_json_text(out, remark);
+    psim_text_json(out, remark);
 }
 
 static void write_link(const struct psim_import_graph *graph, const struct psim_import_link *link,
                        struct psim_text *out)
 {
     psim_text_printf(out, "\n    { \"name\": ");
-    psim_import_json_text(out, link->name);
+    psim_text_json(out, link->name);
     psim_text_printf(out, ", \"between\": [");
-    psim_import_json_text(out, graph->vertices[link->from].name);
+    psim_text_json(out, graph->vertices[link->from].name);
     psim_text_printf(out, ", ");
-    psim_import_json_text(out, graph->vertices[link->to].name);
+    psim_text_json(out, graph->vertices[link->to].name);
     psim_text_printf(out, "],\n      \"bandwidth\": ");
     psim_import_json_quantity(out, link->bandwidth_bytes_per_s, PSIM_DIMENSION_BYTES_PER_S,
                               PSIM_IMPORT_EXACT);
@@ -191,9 +191,9 @@ void psim_graph_write(const struct psim_import_graph *graph, struct psim_text *o
     if (!psim_import_clean(graph->job))
         return;
     psim_text_printf(out, "{\n  \"petrasim\": \"platform/1\",\n  \"name\": ");
-    psim_import_json_text(out, name);
+    psim_text_json(out, name);
     psim_text_printf(out, ",\n  \"_comment\": ");
-    psim_import_json_text(out, graph->comment);
+    psim_text_json(out, graph->comment);
     psim_text_printf(out, ",\n");
     write_devices(graph, out);
     write_vertices(graph, true, out);

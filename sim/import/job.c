@@ -231,20 +231,6 @@ bool psim_import_count(struct psim_import_job *job, struct psim_place at, const 
 
 /* ---- Output ---- */
 
-void psim_import_json_text(struct psim_text *out, const char *text)
-{
-    psim_text_append(out, "\"", 1);
-    for (; *text != '\0'; text++) {
-        if (*text == '"' || *text == '\\')
-            psim_text_printf(out, "\\%c", *text);
-        else if ((unsigned char)*text < 0x20)
-            psim_text_printf(out, "\\u%04x", (unsigned)*text);
-        else
-            psim_text_append(out, text, 1);
-    }
-    psim_text_append(out, "\"", 1);
-}
-
 /* The largest unit in which the value is at least 1, of those that people write. */
 static const struct psim_unit *readable_unit(double value, enum psim_dimension dimension)
 {

@@ -85,9 +85,6 @@ bool psim_import_is_number(struct psim_import_job *job, const char *text,
 bool psim_import_count(struct psim_import_job *job, struct psim_place at, const char *what,
                        const char *text, int minimum, int maximum, int *value);
 
-/** Appends a text as a JSON string, with its quotes. */
-void psim_import_json_text(struct psim_text *out, const char *text);
-
 #define PSIM_IMPORT_EXACT   17 /* digits */
 #define PSIM_IMPORT_ROUNDED 6
 

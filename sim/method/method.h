@@ -134,6 +134,14 @@ extern const struct psim_method *const psim_method_table[];
 /** NULL when there is none of that name. */
 const struct psim_method *psim_method_find(const char *name);
 
+/** Sets accumulation and every option of the method to its default; the rest is left as it is. */
+void psim_method_defaults(const struct psim_method *method, int64_t accumulation,
+                          struct psim_shape *shape);
+
+/** Sets the accumulation of a shape, and the method's option of that name where it has one. */
+void psim_method_set_accumulation(const struct psim_method *method, int64_t accumulation,
+                                  struct psim_shape *shape);
+
 /** Value of an option by its name; PSIM_BUG if the method has no such option. */
 int64_t psim_method_option(const struct psim_method *method, const struct psim_shape *shape,
                            const char *name);

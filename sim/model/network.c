@@ -9,6 +9,7 @@
 
 #include "sim/base/text.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -60,13 +61,23 @@ static enum psim_status add_chain(struct psim_builder *builder, const char *name
     return status == PSIM_OK ? psim_builder_end_block(builder, err) : status;
 }
 
-static enum psim_status add_stem(struct psim_builder *builder, bool reversible, bool large,
-                                 struct psim_error *err)
+/* Channels of a scaled network: multiples of 8, since a bottleneck takes a quarter of them and a
+ * reversible net halves them. */
+static int scaled_channels(int channels, double width)
 {
+    const int scaled = 8 * (int)lround(channels * width / 8);
+
+    return scaled < 8 ? 8 : scaled;
+}
+
+static enum psim_status add_stem(struct psim_builder *builder, bool reversible, bool large,
+                                 double width, struct psim_error *err)
+{
+    const int channels = scaled_channels(STEM_WIDTH, width);
     const struct psim_layer_spec layers[] = {
         {.kind = PSIM_LAYER_CONV2D,
          .name = "conv",
-         .out = reversible ? 2 * STEM_WIDTH : STEM_WIDTH,
+         .out = reversible ? 2 * channels : channels,
          .kernel = large ? 7 : 3,
          .stride = large ? 2 : 1,
          .pad = large ? 3 : 1,
@@ -95,17 +106,19 @@ static enum psim_status add_head(struct psim_builder *builder, int classes, stru
 }
 
 static enum psim_status add_sections(struct psim_builder *builder, const struct recipe *recipe,
-                                     struct psim_error *err)
+                                     const struct psim_network_scale *scale, struct psim_error *err)
 {
+    const int width = scaled_channels(recipe->width, scale->width);
+
     for (int section = 0; section < SECTIONS; section++)
-        for (int i = 0; i < recipe->depths[section]; i++) {
+        for (int i = 0; i < scale->depth * recipe->depths[section]; i++) {
             const int stride = section > 0 && i == 0 ? 2 : 1;
             char name[32];
             enum psim_status status;
 
             (void)snprintf(name, sizeof(name), "layer%d.%d", section + 1, i);
-            status = psim_builder_add_block(builder, recipe->block, name, recipe->width << section,
-                                            stride, err);
+            status =
+                psim_builder_add_block(builder, recipe->block, name, width << section, stride, err);
             if (status != PSIM_OK)
                 return status;
         }
@@ -133,7 +146,30 @@ static int find_entry(const char *name, struct psim_error *err)
 enum psim_status psim_network_build(const char *name, const int input[3], int classes,
                                     struct psim_network *out, struct psim_error *err)
 {
+    const struct psim_network_scale scale = {1, 1};
+
+    return psim_network_build_scaled(name, input, classes, &scale, out, err);
+}
+
+/* "revnet50", "revnet50-d2", "revnet50-w1.5". */
+static void name_of(const char *name, const struct psim_network_scale *scale, char *out,
+                    size_t size)
+{
+    const int length = snprintf(out, size, "%s", name);
+    int more = 0;
+
+    if (scale->depth != 1)
+        more = snprintf(out + length, size - (size_t)length, "-d%d", scale->depth);
+    if (scale->width != 1)
+        (void)snprintf(out + length + more, size - (size_t)(length + more), "-w%g", scale->width);
+}
+
+enum psim_status psim_network_build_scaled(const char *name, const int input[3], int classes,
+                                           const struct psim_network_scale *scale,
+                                           struct psim_network *out, struct psim_error *err)
+{
     const int index = find_entry(name, err);
+    char full[96];
     struct psim_network network = {PSIM_ARENA_INIT, NULL, {0, 0, 0}, 0, 0, NULL, 0, 0, 0, 0, 0, 0};
     struct psim_builder *builder = NULL;
     enum psim_status status;
@@ -141,15 +177,22 @@ enum psim_status psim_network_build(const char *name, const int input[3], int cl
 
     if (index < 0)
         return PSIM_ERR_NOTFOUND;
+    if (scale->depth < 1 || scale->depth > PSIM_DEPTH_MAX)
+        return psim_fail(err, PSIM_ERR_RANGE, "depth", "must be in [1, %d], not %d", PSIM_DEPTH_MAX,
+                         scale->depth);
+    if (!(scale->width >= PSIM_WIDTH_MIN && scale->width <= PSIM_WIDTH_MAX))
+        return psim_fail(err, PSIM_ERR_RANGE, "width", "must be in [%g, %g], not %g",
+                         PSIM_WIDTH_MIN, PSIM_WIDTH_MAX, scale->width);
+    name_of(name, scale, full, sizeof full);
     reversible = psim_network_catalogue[index].reversible;
-    builder = psim_builder_new(&network, name, input, classes, reversible ? 2 : 1);
+    builder = psim_builder_new(&network, full, input, classes, reversible ? 2 : 1);
     if (builder == NULL) {
         status = psim_fail(err, PSIM_ERR_NOMEM, "name", "%s", psim_status_text(PSIM_ERR_NOMEM));
         goto out;
     }
-    status = add_stem(builder, reversible, input[1] >= LARGE_IMAGE, err);
+    status = add_stem(builder, reversible, input[1] >= LARGE_IMAGE, scale->width, err);
     if (status == PSIM_OK)
-        status = add_sections(builder, &recipes[index], err);
+        status = add_sections(builder, &recipes[index], scale, err);
     if (status == PSIM_OK)
         status = add_head(builder, classes, err);
     if (status == PSIM_OK)

@@ -109,6 +109,24 @@ extern const struct psim_network_entry psim_network_catalogue[];
 enum psim_status psim_network_build(const char *name, const int input[3], int classes,
                                     struct psim_network *out, struct psim_error *err) PSIM_CHECKED;
 
+/** A member of the family of a catalogue network: `depth` times as many residual blocks in every
+ *  section, and `width` times as many channels everywhere. */
+struct psim_network_scale {
+    int depth;    /**< in [1, PSIM_DEPTH_MAX] */
+    double width; /**< in [PSIM_WIDTH_MIN, PSIM_WIDTH_MAX]; the stem's and the sections' channels
+                       are rounded to multiples of 8 */
+};
+
+#define PSIM_DEPTH_MAX 256
+#define PSIM_WIDTH_MIN 0.125
+#define PSIM_WIDTH_MAX 64.0
+
+/** As psim_network_build, scaled; the name tells by how much, "revnet50-d2-w1.5", where it is. */
+enum psim_status psim_network_build_scaled(const char *name, const int input[3], int classes,
+                                           const struct psim_network_scale *scale,
+                                           struct psim_network *out,
+                                           struct psim_error *err) PSIM_CHECKED;
+
 void psim_network_release(struct psim_network *network);
 
 /*

@@ -199,6 +199,18 @@ static void backward_end(struct psim_account *account, int stage, int64_t microb
                now_s);
 }
 
+static void update_start(struct psim_account *account, int stage, double now_s)
+{
+    struct psim_account_stage *s = &account->stages[stage];
+
+    change(account, stage, PSIM_MEMORY_OPTIMIZER_TRANSIENT,
+           account->program->places[stage].optimizer_transient_bytes, now_s);
+    if (s->total > s->update_total) {
+        s->update_total = s->total;
+        s->update_s = now_s;
+    }
+}
+
 void psim_account_start(struct psim_account *account, int stage, const struct psim_action *action,
                         double now_s)
 {
@@ -211,6 +223,8 @@ void psim_account_start(struct psim_account *account, int stage, const struct ps
                now_s);
     if (action->passes & PSIM_BACKWARD)
         backward_start(account, stage, now_s);
+    if (action->passes & PSIM_UPDATE)
+        update_start(account, stage, now_s);
 }
 
 void psim_account_end(struct psim_account *account, int stage, const struct psim_action *action,
@@ -222,6 +236,9 @@ void psim_account_end(struct psim_account *account, int stage, const struct psim
         forward_end(account, stage, action->microbatch, now_s);
     if (action->passes & PSIM_BACKWARD)
         backward_end(account, stage, action->microbatch, now_s);
+    if (action->passes & PSIM_UPDATE)
+        change(account, stage, PSIM_MEMORY_OPTIMIZER_TRANSIENT,
+               -account->program->places[stage].optimizer_transient_bytes, now_s);
 }
 
 void psim_account_stash(struct psim_account *account, int stage, int versions, double now_s)
@@ -271,6 +288,8 @@ void psim_account_finish(struct psim_account *account, int stage, double now_s, 
         peak.bytes = a->peak_total;
         peak.at_s = a->peak_s;
         memcpy(peak.by_category, a->peak, sizeof peak.by_category);
+        peak.update_bytes = a->update_total;
+        peak.update_at_s = a->update_s;
         peak.reserved_bytes =
             peak.bytes +
             (int64_t)ceil(s->fragmentation *

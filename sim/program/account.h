@@ -25,6 +25,8 @@ struct psim_account_stage {
     int64_t peak_total;
     double peak_s;
     int64_t peak[PSIM_MEMORY_CATEGORIES];
+    int64_t update_total; /**< largest at the start of an update */
+    double update_s;
 };
 
 struct psim_account {

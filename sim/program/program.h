@@ -52,6 +52,9 @@ struct psim_program {
     enum psim_overlap overlap; /**< how two actions of one step share a device */
     /** Set by the caller after building; borrowed; NULL: everything runs as its data sheet says. */
     const struct psim_conditions *conditions;
+    /** Set by the caller after building: times that the stretch may double in which a steady state
+     *  is sought; 0: as many as there are. */
+    int looks;
     struct psim_hop *hops; /**< [lanes][stages]; the last of a lane leads nowhere */
     /** Stages of all lanes that are simulated, lane by lane: place = lane * stages + stage.  A lane
      *  is a copy, or stands for several that are alike; lane 0 is or stands for copy 0. */

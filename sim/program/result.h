@@ -43,6 +43,10 @@ struct psim_memory_peak {
     int64_t by_category[PSIM_MEMORY_CATEGORIES]; /**< at that moment; sums to bytes */
     int64_t reserved_bytes;                      /**< with the allocator's share on top */
     int64_t capacity_bytes;
+    /** Largest total during an update, counted at its start with all that is simultaneous; its
+     *  moment; 0 where none was simulated. */
+    int64_t update_bytes;
+    double update_at_s;
 };
 
 struct psim_stage_result {

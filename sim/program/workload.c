@@ -256,6 +256,7 @@ static enum psim_status fill(const struct psim_cut *cut, struct psim_workload *w
     enum psim_status status = PSIM_OK;
 
     workload->given = model->network == NULL;
+    workload->element_bytes = psim_element_bytes(cut->options->precision);
     workload->stage_count = cut->stages;
     workload->model_name = psim_arena_text(&workload->arena, model->name, strlen(model->name));
     workload->stages =

@@ -34,6 +34,8 @@ struct psim_stage {
     int64_t forward_work_bytes;    /**< alive during a forward beside input, output and graph */
     int64_t backward_work_bytes;   /**< gradients of activations alive during a backward */
     int64_t workspace_bytes, context_bytes;
+    int64_t optimizer_transient_bytes; /**< alive during an update; 0 (in place) unless the caller
+                                            of psim_program_build sets it */
     double fragmentation;
     int64_t memory_bytes; /**< of the device */
     /* For accounting "paper"; 0 with given costs. */
@@ -47,7 +49,8 @@ struct psim_workload {
     struct psim_stage *stages;
     int stage_count;
     int reversible_blocks;
-    bool given; /**< costs were given, FLOP are unknown */
+    int element_bytes; /**< of a parameter in the precision asked for */
+    bool given;        /**< costs were given, FLOP are unknown */
     /** Share of the simulated compute time whose cost figures carry each tag; sums to 1. */
     double tag_share[PSIM_TAGS];
     const char *assumed; /**< one line: which figures are assumed; "" when none */

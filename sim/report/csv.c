@@ -6,7 +6,7 @@
 
 /* RFC 4180: base units in full precision, an empty cell for what is not known. */
 
-static void put_text(struct psim_text *out, const char *text)
+void psim_csv_text(struct psim_text *out, const char *text)
 {
     if (strpbrk(text, ",\"\r\n") == NULL) {
         psim_text_append(out, text, strlen(text));
@@ -18,7 +18,7 @@ static void put_text(struct psim_text *out, const char *text)
     psim_text_append(out, "\"", 1);
 }
 
-static void put_value(struct psim_text *out, double value)
+void psim_csv_number(struct psim_text *out, double value)
 {
     char number[PSIM_NUMBER_BYTES];
 
@@ -32,11 +32,11 @@ static void put_cell(struct psim_text *out, const struct psim_column *column,
                      const struct psim_row *row)
 {
     if (row == NULL)
-        put_text(out, column->key);
+        psim_csv_text(out, column->key);
     else if (column->quantity == PSIM_QUANTITY_TEXT)
-        put_text(out, column->text(row));
+        psim_csv_text(out, column->text(row));
     else
-        put_value(out, column->value(row));
+        psim_csv_number(out, column->value(row));
 }
 
 /* The headings where there is no row. */

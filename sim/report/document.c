@@ -267,3 +267,17 @@ void psim_document_release(struct psim_document *document)
 {
     psim_arena_release(&document->arena);
 }
+
+enum psim_status psim_document_render(const struct psim_comparison *comparison, enum psim_view view,
+                                      psim_document_writer *writer, struct psim_text *out,
+                                      struct psim_error *err)
+{
+    struct psim_document document;
+    enum psim_status status = psim_document_build(comparison, view, &document, err);
+
+    if (status != PSIM_OK)
+        return status;
+    status = writer(&document, out, err);
+    psim_document_release(&document);
+    return status;
+}

@@ -41,4 +41,15 @@ enum psim_status psim_document_build(const struct psim_comparison *comparison, e
                                      struct psim_error *err) PSIM_CHECKED;
 void psim_document_release(struct psim_document *document);
 
+/** Appends a document in the syntax of one format; NOMEM also where `out` stays failed. */
+typedef enum psim_status psim_document_writer(const struct psim_document *document,
+                                              struct psim_text *out, struct psim_error *err);
+
+psim_document_writer psim_document_table, psim_document_markdown, psim_document_latex;
+
+/** Builds the document of a comparison and writes it. */
+enum psim_status psim_document_render(const struct psim_comparison *comparison, enum psim_view view,
+                                      psim_document_writer *writer, struct psim_text *out,
+                                      struct psim_error *err) PSIM_CHECKED;
+
 #endif

@@ -17,6 +17,22 @@ typedef enum psim_status psim_render(const struct psim_comparison *comparison, e
 PSIM_FORMAT_MAP(PSIM_FORMAT_DECLARE)
 #undef PSIM_FORMAT_DECLARE
 
+typedef enum psim_status psim_report_work(void *user, struct psim_text *out,
+                                          struct psim_error *err);
+
+/**
+ * Runs a renderer with the locale "C", of this thread only, so that a host program's own locale
+ * neither leaks in nor changes.
+ * @param[in,out] out  replaced on success, untouched on failure
+ */
+enum psim_status psim_report_with_plain_locale(psim_report_work *work, void *user,
+                                               struct psim_text *out,
+                                               struct psim_error *err) PSIM_CHECKED;
+
+/** A cell of a CSV file: quoted where it must be; in full, empty where it is not finite. */
+void psim_csv_text(struct psim_text *out, const char *text);
+void psim_csv_number(struct psim_text *out, double value);
+
 /** The scenario's file without its folder, which would tie a result to the machine it ran on. */
 const char *psim_report_file_name(const struct psim_comparison *comparison);
 

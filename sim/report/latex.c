@@ -220,22 +220,23 @@ static void put_table(struct psim_text *out, const struct psim_document *documen
     psim_text_printf(out, "\\end{minipage}\n\\end{table}\n");
 }
 
+enum psim_status psim_document_latex(const struct psim_document *document, struct psim_text *out,
+                                     struct psim_error *err)
+{
+    (void)err; /* memory that ran out stays in the buffer's own flag */
+    psim_text_printf(out, "%% needs \\usepackage{booktabs}\n");
+    for (int i = 0; i < document->section_count; i++) {
+        for (int j = 0; j < PSIM_SECTION_GRIDS; j++)
+            put_table(out, document, i, j);
+        /* LaTeX keeps only so many floats waiting. */
+        if (document->section_count > 1)
+            psim_text_printf(out, "\\clearpage\n");
+    }
+    return PSIM_OK;
+}
+
 enum psim_status psim_render_latex(const struct psim_comparison *comparison, enum psim_view view,
                                    struct psim_text *out, struct psim_error *err)
 {
-    struct psim_document document;
-    const enum psim_status status = psim_document_build(comparison, view, &document, err);
-
-    if (status != PSIM_OK)
-        return status;
-    psim_text_printf(out, "%% needs \\usepackage{booktabs}\n");
-    for (int i = 0; i < document.section_count; i++) {
-        for (int j = 0; j < PSIM_SECTION_GRIDS; j++)
-            put_table(out, &document, i, j);
-        /* LaTeX keeps only so many floats waiting. */
-        if (document.section_count > 1)
-            psim_text_printf(out, "\\clearpage\n");
-    }
-    psim_document_release(&document);
-    return PSIM_OK;
+    return psim_document_render(comparison, view, psim_document_latex, out, err);
 }

@@ -99,20 +99,16 @@ static void put_grid(struct psim_text *out, const struct psim_grid *grid)
     }
 }
 
-enum psim_status psim_render_markdown(const struct psim_comparison *comparison, enum psim_view view,
-                                      struct psim_text *out, struct psim_error *err)
+enum psim_status psim_document_markdown(const struct psim_document *document, struct psim_text *out,
+                                        struct psim_error *err)
 {
-    struct psim_document document;
-    const enum psim_status status = psim_document_build(comparison, view, &document, err);
-
-    if (status != PSIM_OK)
-        return status;
+    (void)err; /* memory that ran out stays in the buffer's own flag */
     psim_text_printf(out, "# ");
-    put(out, document.title);
+    put(out, document->title);
     psim_text_printf(out, "\n\n");
-    put_facts(out, &document.facts);
-    for (int i = 0; i < document.section_count; i++) {
-        const struct psim_section *section = &document.sections[i];
+    put_facts(out, &document->facts);
+    for (int i = 0; i < document->section_count; i++) {
+        const struct psim_section *section = &document->sections[i];
 
         if (section->title[0] != '\0') {
             psim_text_printf(out, "\n## ");
@@ -126,9 +122,14 @@ enum psim_status psim_render_markdown(const struct psim_comparison *comparison, 
         }
     }
     psim_text_printf(out, "\n");
-    put_marks(out, &document.marks);
-    put_facts(out, &document.remarks);
-    put_facts(out, &document.legend);
-    psim_document_release(&document);
+    put_marks(out, &document->marks);
+    put_facts(out, &document->remarks);
+    put_facts(out, &document->legend);
     return PSIM_OK;
+}
+
+enum psim_status psim_render_markdown(const struct psim_comparison *comparison, enum psim_view view,
+                                      struct psim_text *out, struct psim_error *err)
+{
+    return psim_document_render(comparison, view, psim_document_markdown, out, err);
 }

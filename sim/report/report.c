@@ -25,11 +25,9 @@ const char *psim_report_file_name(const struct psim_comparison *comparison)
     return slash == NULL ? comparison->scenario_file : slash + 1;
 }
 
-enum psim_status psim_report_render(const struct psim_comparison *comparison,
-                                    enum psim_format format, enum psim_view view,
-                                    struct psim_text *out, struct psim_error *err)
+enum psim_status psim_report_with_plain_locale(psim_report_work *work, void *user,
+                                               struct psim_text *out, struct psim_error *err)
 {
-    /* Of this thread only, so a host program's own locale neither leaks in nor changes. */
     const locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     struct psim_text text = PSIM_TEXT_INIT;
     enum psim_status status;
@@ -38,7 +36,7 @@ enum psim_status psim_report_render(const struct psim_comparison *comparison,
     if (plain == (locale_t)0)
         return psim_fail(err, PSIM_ERR_NOMEM, "report", "no memory for a locale");
     before = uselocale(plain);
-    status = renderers[format](comparison, view, &text, err);
+    status = work(user, &text, err);
     uselocale(before);
     freelocale(plain);
     if (status == PSIM_OK && text.failed)
@@ -50,4 +48,26 @@ enum psim_status psim_report_render(const struct psim_comparison *comparison,
     psim_text_release(out);
     *out = text;
     return PSIM_OK;
+}
+
+struct comparison_work {
+    const struct psim_comparison *comparison;
+    enum psim_format format;
+    enum psim_view view;
+};
+
+static enum psim_status render_comparison(void *user, struct psim_text *out, struct psim_error *err)
+{
+    const struct comparison_work *work = user;
+
+    return renderers[work->format](work->comparison, work->view, out, err);
+}
+
+enum psim_status psim_report_render(const struct psim_comparison *comparison,
+                                    enum psim_format format, enum psim_view view,
+                                    struct psim_text *out, struct psim_error *err)
+{
+    struct comparison_work work = {comparison, format, view};
+
+    return psim_report_with_plain_locale(render_comparison, &work, out, err);
 }

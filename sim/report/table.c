@@ -264,19 +264,16 @@ static bool put_grid(struct psim_text *out, const struct psim_grid *grid)
     return true;
 }
 
-enum psim_status psim_render_table(const struct psim_comparison *comparison, enum psim_view view,
-                                   struct psim_text *out, struct psim_error *err)
+enum psim_status psim_document_table(const struct psim_document *document, struct psim_text *out,
+                                     struct psim_error *err)
 {
-    struct psim_document document;
-    enum psim_status status = psim_document_build(comparison, view, &document, err);
+    enum psim_status status = PSIM_OK;
 
-    if (status != PSIM_OK)
-        return status;
-    put_text(out, document.title);
+    put_text(out, document->title);
     psim_text_printf(out, "\n\n");
-    put_facts(out, &document.facts, 0);
-    for (int i = 0; i < document.section_count; i++) {
-        const struct psim_section *section = &document.sections[i];
+    put_facts(out, &document->facts, 0);
+    for (int i = 0; i < document->section_count; i++) {
+        const struct psim_section *section = &document->sections[i];
 
         if (section->title[0] != '\0') {
             psim_text_printf(out, "\n");
@@ -290,9 +287,14 @@ enum psim_status psim_render_table(const struct psim_comparison *comparison, enu
         }
     }
     psim_text_printf(out, "\n");
-    put_marks(out, &document.marks);
-    put_facts(out, &document.remarks, 0);
-    put_facts(out, &document.legend, 0);
-    psim_document_release(&document);
+    put_marks(out, &document->marks);
+    put_facts(out, &document->remarks, 0);
+    put_facts(out, &document->legend, 0);
     return status;
+}
+
+enum psim_status psim_render_table(const struct psim_comparison *comparison, enum psim_view view,
+                                   struct psim_text *out, struct psim_error *err)
+{
+    return psim_document_render(comparison, view, psim_document_table, out, err);
 }

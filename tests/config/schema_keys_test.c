@@ -234,7 +234,10 @@ static void every_unit_is_in_the_patterns(void **state)
         {"computing_rate", PSIM_DIMENSION_FLOP_PER_S},
         {"power", PSIM_DIMENSION_WATT},
         {"energy_per_bit", PSIM_DIMENSION_JOULE_PER_BYTE},
+        {"positive_power", PSIM_DIMENSION_WATT},
         {"hourly_price", PSIM_DIMENSION_USD_PER_HOUR},
+        {"money", PSIM_DIMENSION_USD},
+        {"energy", PSIM_DIMENSION_JOULE},
     };
     struct test_schemas schemas;
 

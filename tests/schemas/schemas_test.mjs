@@ -128,7 +128,8 @@ test('every_shipped_file_is_valid', () => {
       assert.deepEqual(complaints(document), [], file);
   }
   assert.deepEqual(Object.keys(counts).sort(),
-    ['collectives/1', 'device/1', 'expected/1', 'model/1', 'platform/1', 'result/1', 'scenario/1']);
+    ['collectives/1', 'device/1', 'expected/1', 'model/1', 'plan/1', 'platform/1',
+      'result/1', 'scenario/1', 'sweep/1']);
 });
 
 test('every_result_is_valid', () => {

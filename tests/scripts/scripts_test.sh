@@ -79,8 +79,9 @@ says() { grep -q -- "$1" "$scratch/stderr"; }
 prints() { [ "$(cat "$scratch/stdout")" = "$1" ]; }
 
 build_packages="libsimgrid-dev libopenblas-dev libjansson-dev libmd-dev librandom123-dev libexpat1-dev"
+build_packages+=" libsqlite3-dev"
 build_packages+=" pkg-config cmake ninja-build gcc g++"
-test_packages="libcmocka-dev clang clang-format"
+test_packages="libcmocka-dev libopenmpi-dev openmpi-bin clang clang-format"
 
 neither_root_nor_sudo_prints_one_apt_line_and_exits_4() {
     local line="^apt-get update && apt-get install -y --no-install-recommends $build_packages\$"
@@ -95,7 +96,7 @@ neither_root_nor_sudo_prints_one_apt_line_and_exits_4() {
 }
 
 apt_line_names_only_what_is_missing() {
-    fresh_machine 1000 fails libsimgrid-dev libopenblas-dev libmd-dev librandom123-dev libexpat1-dev pkg-config cmake gcc g++
+    fresh_machine 1000 fails libsimgrid-dev libopenblas-dev libmd-dev librandom123-dev libexpat1-dev libsqlite3-dev pkg-config cmake gcc g++
     script run.sh
     expect "the two packages" says 'recommends libjansson-dev ninja-build$'
 }

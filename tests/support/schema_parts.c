@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const schema_names[] = {"collectives-1.schema.json", "common.schema.json",
-                                           "device-1.schema.json",      "model-1.schema.json",
-                                           "platform-1.schema.json",    "result-1.schema.json",
-                                           "scenario-1.schema.json"};
+static const char *const schema_names[] = {
+    "collectives-1.schema.json", "common.schema.json",     "device-1.schema.json",
+    "model-1.schema.json",       "plan-1.schema.json",     "platform-1.schema.json",
+    "result-1.schema.json",      "scenario-1.schema.json", "sweep-1.schema.json"};
 
 void test_schemas_load(struct test_schemas *out)
 {

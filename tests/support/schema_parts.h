@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define TEST_SCHEMAS      7
+#define TEST_SCHEMAS      9
 #define TEST_SCHEMA_PARTS 64 /* that apply to one value */
 
 /** The schemas of all formats, and what they share. */

@@ -352,7 +352,8 @@ static void walk_value(struct test_schema_walk *walk, struct slot slot, json_t *
             const struct test_schema_parts begin = test_schema_inner(&parts, NULL, i);
 
             inner_path(name, sizeof name, path, NULL, i);
-            walk_value(walk, (struct slot){value, NULL, i}, inner, name, &begin);
+            if (begin.count > 0)
+                walk_value(walk, (struct slot){value, NULL, i}, inner, name, &begin);
         }
     }
     if (!walk->read || strcmp(path, ".petrasim") == 0)

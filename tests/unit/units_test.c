@@ -53,6 +53,8 @@ static void every_unit_has_its_exact_value(void **state)
         {"7 ms", PSIM_DIMENSION_SECONDS, 7e-3},
         {"3 us", PSIM_DIMENSION_SECONDS, 3e-6},
         {"9 ns", PSIM_DIMENSION_SECONDS, 9e-9},
+        {"2 min", PSIM_DIMENSION_SECONDS, 120},
+        {"24 h", PSIM_DIMENSION_SECONDS, 86400},
         {"1 GFLOP/s", PSIM_DIMENSION_FLOP_PER_S, 1e9},
         {"19.5 TFLOP/s", PSIM_DIMENSION_FLOP_PER_S, 19.5e12},
         {"1 PFLOP/s", PSIM_DIMENSION_FLOP_PER_S, 1e15},
@@ -61,6 +63,9 @@ static void every_unit_has_its_exact_value(void **state)
         {"0.5 nJ/b", PSIM_DIMENSION_JOULE_PER_BYTE, 4e-9},
         {"3 J/B", PSIM_DIMENSION_JOULE_PER_BYTE, 3},
         {"2.5 USD/h", PSIM_DIMENSION_USD_PER_HOUR, 2.5},
+        {"500 USD", PSIM_DIMENSION_USD, 500},
+        {"7 J", PSIM_DIMENSION_JOULE, 7},
+        {"2 kWh", PSIM_DIMENSION_JOULE, 7.2e6},
     };
     size_t units = 0;
 

@@ -344,7 +344,7 @@ static void write_layer(const struct sheet *s, size_t index, struct psim_text *o
     const bool halves = fields[BWD_INPUT].text != NULL;
 
     psim_text_printf(out, "%s\n      { \"name\": ", index == 0 ? "" : ",");
-    psim_import_json_text(out, fields[LAYER].text);
+    psim_text_json(out, fields[LAYER].text);
     write_figure(out, "forward", FWD, &fields[FWD]);
     if (!halves)
         write_figure(out, "backward", BWD, &fields[BWD]);

@@ -224,7 +224,7 @@ static void write_fit(const struct table *table, const struct fit *fit, struct p
     if (table->kind[0] == '\0')
         psim_text_printf(out, "null");
     else
-        psim_import_json_text(out, table->kind);
+        psim_text_json(out, table->kind);
     psim_text_printf(out, ",\n  ");
     write_figures(fit, out);
     psim_text_printf(out, ",\n  \"factor\": ");

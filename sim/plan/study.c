@@ -1,4 +1,4 @@
-#include "sim/cli/comparison.h"
+#include "sim/plan/study.h"
 
 #include "sim/base/memory.h"
 #include "sim/base/text.h"
@@ -493,16 +493,14 @@ static enum psim_status simulate(struct psim_study *study, int workers, struct p
     return PSIM_OK;
 }
 
-enum psim_status psim_study_run(struct psim_study *study, int workers, struct psim_error *err)
+enum psim_status psim_study_collect(struct psim_study *study, struct psim_error *err)
 {
     const int count = study->scenario->method_count;
     struct psim_comparison *c = &study->comparison;
-    enum psim_status status = fill_header(study) ? PSIM_OK : no_memory(err);
+    enum psim_status status;
 
-    if (status == PSIM_OK)
-        status = simulate(study, workers, err);
-    if (status != PSIM_OK)
-        return status;
+    if (!fill_header(study))
+        return no_memory(err);
     c->results = psim_arena_alloc(&study->arena, (size_t)count, sizeof *c->results);
     if (c->results == NULL)
         return no_memory(err);
@@ -519,6 +517,13 @@ enum psim_status psim_study_run(struct psim_study *study, int workers, struct ps
     }
     fill_speedups(c);
     return fill_assumptions(study) && fill_notes(study) ? PSIM_OK : no_memory(err);
+}
+
+enum psim_status psim_study_run(struct psim_study *study, int workers, struct psim_error *err)
+{
+    const enum psim_status status = simulate(study, workers, err);
+
+    return status == PSIM_OK ? psim_study_collect(study, err) : status;
 }
 
 bool psim_study_fits(const struct psim_study *study)

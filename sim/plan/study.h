@@ -1,9 +1,9 @@
 /**
- * @file sim/cli/comparison.h
+ * @file sim/plan/study.h
  * From a scenario to a comparison: stages, programs, simulations, and what is derived from them.
  */
-#ifndef PSIM_CLI_COMPARISON_H
-#define PSIM_CLI_COMPARISON_H
+#ifndef PSIM_PLAN_STUDY_H
+#define PSIM_PLAN_STUDY_H
 
 #include "sim/config/scenario.h"
 #include "sim/engine/engine.h"
@@ -44,6 +44,12 @@ enum psim_status psim_study_run(struct psim_study *study, int workers,
 /** The first of the devices that a stage of one copy of a row's pipeline holds. */
 int psim_study_device(const struct psim_scenario *scenario, const struct psim_program *program,
                       int copy, int stage);
+
+/** What follows the simulation of the jobs in psim_study_run, for those who ran them otherwise. */
+enum psim_status psim_study_collect(struct psim_study *study, struct psim_error *err) PSIM_CHECKED;
+
+/** What an hour of the platform's first so many devices costs, nodes as a whole; NaN: not known. */
+double psim_study_hourly_usd(const struct psim_platform *platform, int devices);
 
 /** True when every row fits on every device. */
 bool psim_study_fits(const struct psim_study *study);

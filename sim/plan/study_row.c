@@ -1,6 +1,6 @@
 /* One row of a comparison: what follows from a simulation and its program. */
 #include "sim/base/memory.h"
-#include "sim/cli/comparison.h"
+#include "sim/plan/study.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -7,7 +7,7 @@
  * soon as one of its devices holds a stage.
  */
 #include "sim/base/memory.h"
-#include "sim/cli/comparison.h"
+#include "sim/plan/study.h"
 #include "sim/report/columns.h"
 
 #include <math.h>
@@ -193,6 +193,26 @@ static const char *both_notes(struct psim_arena *arena, const char *a, const cha
     if (a == NULL || b == NULL || a[0] == '\0' || b[0] == '\0')
         return a == NULL || (b != NULL && b[0] == '\0') ? a : b;
     return psim_arena_printf(arena, "%s; %s", a, b);
+}
+
+double psim_study_hourly_usd(const struct psim_platform *platform, int devices)
+{
+    struct psim_arena arena = PSIM_ARENA_INIT;
+    unsigned char *holds = psim_alloc((size_t)platform->vertex_count, 1);
+    unsigned char *paid = psim_alloc((size_t)node_count(platform), 1);
+    double usd_per_hour = NAN;
+
+    if (holds != NULL && paid != NULL) {
+        const char *date = "";
+
+        for (int i = 0; i < devices; i++)
+            holds[platform->devices[i]] = 1;
+        usd_per_hour = hourly_price(&arena, platform, holds, paid, &date).total;
+    }
+    psim_free(holds);
+    psim_free(paid);
+    psim_arena_release(&arena);
+    return usd_per_hour;
 }
 
 static void fill(const struct psim_comparison *comparison, const struct psim_result *row,

@@ -3,7 +3,7 @@
  * that is nearly always in use; messages that devices wait for; else the order of work itself.
  */
 #include "sim/base/memory.h"
-#include "sim/cli/comparison.h"
+#include "sim/plan/study.h"
 
 #include <math.h>
 

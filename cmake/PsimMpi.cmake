@@ -1,0 +1,16 @@
+# psim_mpi_targets and psim_mpi_definitions: what sweeps under mpirun need, empty without MPI.
+# Only its C bindings are looked for.
+set(psim_mpi_targets)
+set(psim_mpi_definitions)
+if(NOT PSIM_WITH_MPI STREQUAL "OFF")
+  set(MPI_CXX_SKIP_MPICXX ON)
+  if(PSIM_WITH_MPI STREQUAL "ON")
+    find_package(MPI REQUIRED COMPONENTS C)
+  else()
+    find_package(MPI QUIET COMPONENTS C)
+  endif()
+  if(MPI_C_FOUND)
+    set(psim_mpi_targets MPI::MPI_C)
+    set(psim_mpi_definitions PSIM_WITH_MPI)
+  endif()
+endif()
