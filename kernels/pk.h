@@ -11,7 +11,7 @@
  * dimension first.  Images are NCHW in every backend: a convolution of one image is then one
  * matrix product on its column matrix, and a stream of a reversible net is a plain array.  Values
  * are float, indices and labels int32.  Pointers are device pointers for a backend whose memory is
- * PK_MEMORY_DEVICE, host pointers otherwise.
+ * PK_MEMORY_DEVICE, host pointers otherwise; they need the alignment of one element only.
  *
  * Gradients: an operation adds (+=) to the gradient of a parameter and writes (=) the gradient of
  * an activation, unless its `accumulate` says that it adds.  Operations work in place only where
