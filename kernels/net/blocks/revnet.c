@@ -7,7 +7,7 @@
 static int function(struct pk_block_build *b, const char *name, int x, int base)
 {
     const int kernel = b->spec->kernel;
-    char part[16];
+    char part[32];
 
     for (int i = 1; i <= 2; i++) {
         snprintf(part, sizeof(part), "%s.bn%d", name, i);
