@@ -4,7 +4,7 @@
 # the table of all of them, in the order of the file names.  A file without its symbol fails at link.
 function(psim_registry)
   cmake_parse_arguments(R "" "TARGET;FOLDER;TYPE;HEADER" "" ${ARGN})
-  file(GLOB files CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${R_FOLDER}/*.c")
+  file(GLOB files CONFIGURE_DEPENDS "${psim_source_root}/${R_FOLDER}/*.c")
   list(SORT files)
   foreach(file IN LISTS files)
     get_filename_component(name "${file}" NAME_WE)
