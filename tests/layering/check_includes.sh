@@ -43,7 +43,8 @@ BEGIN {
     only["expat.h"] = "^sim/import/"
     only["sqlite3.h"] = only["mpi.h"] = "^sim/plan/"
     only["cblas.h"] = "^kernels/openblas/"
-    only["cublas_v2.h"] = only["cuda_runtime.h"] = "^kernels/cuda/"
+    only["cublas_v2.h"] = only["cuda_runtime.h"] = only["cuda_runtime_api.h"] = only["cudnn.h"] = \
+        "^kernels/cuda/machine/"
 }
 
 function complain(what) {
