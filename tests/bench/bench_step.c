@@ -2,8 +2,9 @@
  * Benchmark of one training step of RevNet-18 (32x32, batch 64, 10 classes) beside PyTorch's;
  * prints one JSON object.
  *
- *   build/bench_step [--backend NAME] [--threads N] [--runs N] [--net NAME] [--size N] [--batch N]
- *                    [--torch PYTHON]
+ *   build/bench_step [--backend NAME] [--math MATH] [--threads N] [--runs N] [--net NAME] [--size
+ * N]
+ *                    [--batch N] [--torch PYTHON]
  *
  * A step is forward, loss, backward and SGD with Nesterov momentum.  "stored" keeps the graphs, as
  * autograd does; "reversed" rebuilds the inputs of reversible stages.  With --torch PYTHON (the
@@ -144,6 +145,16 @@ static void measure(struct net_run *run, struct torch *torch, struct data *data,
     print_ratio("reversed_speed_over_torch", torch_s, reversed_s, "");
 }
 
+static bool read_math(const char *name, enum pk_math *math)
+{
+    for (int i = 0; i < PK_MATHS; i++)
+        if (strcmp(pk_math_names[i], name) == 0) {
+            *math = (enum pk_math)i;
+            return true;
+        }
+    return false;
+}
+
 static bool read_arguments(int count, char **arguments, struct values *values)
 {
     for (int i = 1; i + 1 < count; i += 2) {
@@ -151,6 +162,8 @@ static bool read_arguments(int count, char **arguments, struct values *values)
 
         if (strcmp(name, "--backend") == 0)
             values->backend = value;
+        else if (strcmp(name, "--math") == 0 && read_math(value, &values->options.math))
+            continue;
         else if (strcmp(name, "--net") == 0)
             values->net = value;
         else if (strcmp(name, "--torch") == 0)
@@ -187,8 +200,8 @@ int main(int count, char **arguments)
     size_t sample_count;
 
     if (!read_arguments(count, arguments, &values)) {
-        fprintf(stderr, "usage: bench_step [--backend NAME] [--threads N] [--runs N] [--net NAME] "
-                        "[--size N] [--batch N] [--torch PYTHON]\n");
+        fprintf(stderr, "usage: bench_step [--backend NAME] [--math fp32|tf32|bf16] [--threads N] "
+                        "[--runs N] [--net NAME] [--size N] [--batch N] [--torch PYTHON]\n");
         return 2;
     }
     if (values.torch != NULL && !torch_start(&torch, &values)) {
