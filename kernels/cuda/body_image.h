@@ -4,7 +4,7 @@
  *
  * The column matrix of an image has a row for each (channel, row of the window, column of the
  * window) and a column for each output pixel: a convolution is a product with it (see
- * docs/kernels.md).  Windows that reach over the border meet zeros.
+ * docs/cuda.md).  Windows that reach over the border meet zeros.
  */
 #ifndef PK_CUDA_BODY_IMAGE_H
 #define PK_CUDA_BODY_IMAGE_H

@@ -2,6 +2,7 @@
 #include "kernels/cuda/body.h"
 #include "tests/kernels/conformance/conformance.h"
 #include "tests/kernels/emulated/emulated.h"
+#include "tests/kernels/net/net_run.h"
 #include "tests/support/check.h"
 
 #include <stdio.h>
@@ -76,6 +77,57 @@ static void convolutions_conform_where_a_library_does_some(void **state)
     conforms(&devices[2], PK_MATH_BF16, "conv_backward_weight");
 }
 
+/* One step of RevNet-18 on 16x16 images, inputs rebuilt: loss and gradients of all stages. */
+struct step {
+    struct net_run run;
+    double loss;
+};
+
+static void take_step(struct pk_context *context, struct step *step)
+{
+    const int32_t labels[4] = {1, 7, 0, 9};
+    struct psim_error err = PSIM_ERROR_INIT;
+    float images[4 * 3 * 16 * 16];
+    struct pk_net net;
+
+    net_fill(images, sizeof(images) / sizeof(images[0]), 3, 0);
+    assert_int_equal(pk_net_build("revnet18", 16, 10, &net, &err), PSIM_OK);
+    assert_int_equal(net_run_new(context, &net, 4, PK_STATISTICS_PAPER, 5, &step->run, &err),
+                     PSIM_OK);
+    if (net_run_step(&step->run, images, labels, NET_REVERSED, &step->loss, &err) != PSIM_OK)
+        fail_msg("%s: %s", err.where, err.message);
+}
+
+static void a_reversible_step_is_that_of_ref(void **state)
+{
+    const struct pk_options options = {.threads = 3};
+    struct psim_error err = PSIM_ERROR_INIT;
+    struct pk_context *contexts[2];
+    static struct step steps[2];
+
+    (void)state;
+    assert_int_equal(pk_context_open("ref", &options, &contexts[0], &err), PSIM_OK);
+    assert_int_equal(emulated_open(&devices[0], &options, &contexts[1], &err), PSIM_OK);
+    for (int i = 0; i < 2; i++)
+        take_step(contexts[i], &steps[i]);
+    check_near(steps[1].loss, steps[0].loss, 1e-5);
+    for (int i = 0; i < steps[0].run.count; i++) {
+        const size_t count = steps[0].run.memory[i].sizes->gradient_bytes / sizeof(float);
+        const double off = net_distance(steps[1].run.memory[i].call.gradients,
+                                        steps[0].run.memory[i].call.gradients, count);
+
+        print_message("stage %d: gradients off by %.3g\n", i, off);
+        /* Rounding alone, through 18 layers of batch norm over few values. */
+        assert_true(off <= 1e-3);
+        assert_true(off > 0);
+    }
+    for (int i = 0; i < 2; i++) {
+        net_run_release(&steps[i].run);
+        assert_true(contexts[i]->account.now_total_bytes == 0);
+        pk_context_close(contexts[i]);
+    }
+}
+
 static void division_by_a_known_divisor_is_exact(void **state)
 {
     static const uint32_t ends[] = {1,     2,     3,          7,          9,         49,
@@ -122,6 +174,7 @@ int main(void)
         cmocka_unit_test(every_operation_conforms_on_a_large_device),
         cmocka_unit_test(products_conform_in_other_arithmetic),
         cmocka_unit_test(convolutions_conform_where_a_library_does_some),
+        cmocka_unit_test(a_reversible_step_is_that_of_ref),
         cmocka_unit_test(division_by_a_known_divisor_is_exact),
         cmocka_unit_test(bf16_rounds_to_nearest_even_and_keeps_nan),
     };

@@ -62,7 +62,9 @@ static void step(struct net_run *run, enum net_way way, struct gradients *out)
 
         out->of[i] = psim_alloc(bytes, 1);
         assert_non_null(out->of[i]);
-        memcpy(out->of[i], run->memory[i].call.gradients, bytes);
+        assert_int_equal(run->context->backend->download(
+                             run->context, out->of[i], run->memory[i].call.gradients, bytes, &err),
+                         PSIM_OK);
     }
 }
 
