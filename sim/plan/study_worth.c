@@ -97,27 +97,32 @@ static struct sum static_power(struct psim_arena *arena, const struct psim_platf
 }
 
 /* What all messages of one update of all copies take, in joule.  The devices that share a stage
- * send alike. */
+ * send alike.  The note is NULL when memory is out. */
 static struct sum traffic_energy(struct psim_arena *arena, const struct psim_scenario *scenario,
                                  const struct psim_program *program)
 {
     const struct psim_platform *platform = program->platform;
     const double alike = (double)scenario->data_parallel.devices_per_stage;
     struct sum sum = {0, ""};
+    struct psim_traffic traffic;
 
+    if (psim_program_traffic(program, &traffic, NULL) != PSIM_OK)
+        return (struct sum){NAN, NULL};
     for (int i = 0; i < platform->link_count; i++) {
-        if (program->link_bytes[i] > 0)
-            add(&sum, arena,
-                alike * program->link_bytes[i] * link_power(&platform->links[i]).joule_per_byte,
+        const double bytes = alike * traffic.link_bytes[i];
+
+        if (bytes > 0)
+            add(&sum, arena, bytes * link_power(&platform->links[i]).joule_per_byte,
                 "the energy per bit of", platform->links[i].name);
     }
     for (int v = 0; v < platform->vertex_count; v++) {
-        if (program->vertex_bytes[v] > 0)
-            add(&sum, arena,
-                alike * program->vertex_bytes[v] *
-                    vertex_power(&platform->vertices[v]).joule_per_byte,
+        const double bytes = alike * traffic.vertex_bytes[v];
+
+        if (bytes > 0)
+            add(&sum, arena, bytes * vertex_power(&platform->vertices[v]).joule_per_byte,
                 "the energy per bit of", platform->vertices[v].name);
     }
+    psim_traffic_release(&traffic);
     return sum;
 }
 
@@ -253,8 +258,12 @@ static struct psim_worth find_worth(struct psim_study *study, int method,
     const struct sum links = static_power(arena, program->platform);
     const struct sum traffic = traffic_energy(arena, scenario, program);
     const struct sum price = hourly_price(arena, program->platform, holds, paid, &date);
-    const char *of_links = links.note == NULL || links.note[0] != '\0' ? links.note : traffic.note;
-    struct psim_worth worth = {
+    const char *of_links = links.note;
+    struct psim_worth worth;
+
+    if (traffic.note == NULL || (of_links != NULL && of_links[0] == '\0'))
+        of_links = traffic.note;
+    worth = (struct psim_worth){
         .energy_devices_per_update_j = devices.total * update_s,
         .energy_links_per_update_j = links.total * update_s + traffic.total,
         .energy_note = both_notes(arena, devices.note, of_links),

@@ -154,8 +154,6 @@ enum psim_status psim_program_build(const struct psim_method *method,
     status = check_method(&program, err);
     if (status == PSIM_OK)
         status = psim_program_build_hops(&program, stages, program.places, program.hops, err);
-    if (status == PSIM_OK)
-        status = psim_program_count_traffic(&program, &program, err);
 out:
     if (status == PSIM_OK)
         *out = program;
@@ -172,8 +170,7 @@ void psim_program_release(struct psim_program *program)
     psim_free(program->sync_choices);
     psim_free(program->places);
     psim_free(program->reversible);
-    psim_free(program->link_bytes);
-    psim_free(program->vertex_bytes);
+    psim_traffic_release(&program->unfolded);
     *program = (struct psim_program){0};
 }
 

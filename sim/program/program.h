@@ -42,6 +42,12 @@ struct psim_sync_flow {
     int part;         /**< stage * sync_phases + phase */
 };
 
+/** Bytes that one update sends, of all copies, those too that are not simulated.  Owned. */
+struct psim_traffic {
+    double *link_bytes;   /**< [platform links]: that cross it, both ways together */
+    double *vertex_bytes; /**< [platform vertices]: that arrive there, on their way or at its end */
+};
+
 struct psim_program {
     const struct psim_method *method;
     struct psim_shape shape;
@@ -67,9 +73,8 @@ struct psim_program {
     struct psim_collective_choice *sync_choices; /**< [stages]; NULL: one copy */
     bool sync_not_before; /**< no all-reduce starts before every stage has its gradients */
     bool *reversible;     /**< [stages]; shape.reversible points here */
-    /* Bytes of one update of all copies, those too that are not simulated. */
-    double *link_bytes;   /**< [platform links]: that cross it, both ways */
-    double *vertex_bytes; /**< [platform vertices]: that arrive there, on their way or at its end */
+    /** Counted before copies were folded, whose routes no longer tell; empty where none was. */
+    struct psim_traffic unfolded;
 };
 
 /**
@@ -94,6 +99,15 @@ void psim_program_release(struct psim_program *program);
 enum psim_status psim_program_replicate(struct psim_program *program,
                                         const struct psim_replication *replication,
                                         struct psim_error *err) PSIM_CHECKED;
+
+/**
+ * What one update sends over every link and into every host, switch and NIC.
+ * @param[out] out  release with psim_traffic_release; untouched on failure
+ * @return PSIM_OK; PSIM_ERR_NOMEM
+ */
+enum psim_status psim_program_traffic(const struct psim_program *program, struct psim_traffic *out,
+                                      struct psim_error *err) PSIM_CHECKED;
+void psim_traffic_release(struct psim_traffic *traffic);
 
 /** Stage of a place. */
 static inline int psim_program_stage(const struct psim_program *program, int place)

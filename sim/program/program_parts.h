@@ -29,9 +29,4 @@ void psim_program_release_flows(struct psim_sync_flow *flows, int count);
 enum psim_status psim_program_fold(struct psim_program *all, bool *copy_stays, bool *flow_stays,
                                    struct psim_error *err) PSIM_CHECKED;
 
-/** Counts link_bytes and vertex_bytes anew, with every copy a lane of `all`; of `to`, which may be
- *  `all`.  @return PSIM_OK; PSIM_ERR_NOMEM, and then `to` is as it was */
-enum psim_status psim_program_count_traffic(const struct psim_program *all, struct psim_program *to,
-                                            struct psim_error *err) PSIM_CHECKED;
-
 #endif

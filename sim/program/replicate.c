@@ -25,6 +25,7 @@ struct replica_parts {
     struct psim_sync_flow *flows;
     int *first;
     struct psim_collective_choice *choices;
+    struct psim_traffic unfolded; /* empty until they fold */
     int lanes, phases, count, capacity;
     int *nodes; /* [replicas], of the stage at hand */
 };
@@ -199,6 +200,7 @@ static void release_parts(struct replica_parts *parts, int stages)
     psim_free(parts->first);
     psim_free(parts->places);
     psim_free(parts->choices);
+    psim_traffic_release(&parts->unfolded);
     *parts = (struct replica_parts){0};
 }
 
@@ -253,6 +255,7 @@ static struct psim_program with_parts(const struct psim_program *program,
     out.sync_phases = parts->phases;
     out.sync_choices = parts->choices;
     out.sync_not_before = replication->not_before;
+    out.unfolded = parts->unfolded;
     return out;
 }
 
@@ -294,7 +297,7 @@ static void keep_flows(struct replica_parts *parts, int stages, const bool *stay
     parts->count = kept;
 }
 
-/* Leaves one copy of each kind. */
+/* Leaves one copy of each kind, after counting what all of them send. */
 static enum psim_status fold_parts(const struct psim_program *program,
                                    const struct psim_replication *replication,
                                    struct replica_parts *parts, struct psim_error *err)
@@ -305,6 +308,8 @@ static enum psim_status fold_parts(const struct psim_program *program,
     bool *flows = psim_alloc((size_t)parts->count, sizeof *flows);
     enum psim_status status = copies == NULL || flows == NULL ? no_memory(err) : PSIM_OK;
 
+    if (status == PSIM_OK)
+        status = psim_program_traffic(&all, &parts->unfolded, err);
     if (status == PSIM_OK)
         status = psim_program_fold(&all, copies, flows, err);
     if (status == PSIM_OK) {
@@ -322,14 +327,11 @@ enum psim_status psim_program_replicate(struct psim_program *program,
 {
     const int stages = program->shape.stages;
     struct replica_parts parts = {0};
-    struct psim_program all;
     enum psim_status status = build_parts(program, replication, &parts, err);
 
     if (status != PSIM_OK)
         return status;
-    all = with_parts(program, replication, &parts);
-    status = psim_program_count_traffic(&all, program, err);
-    if (status == PSIM_OK && replication->folded && replication->replicas > 1)
+    if (replication->folded && replication->replicas > 1)
         status = fold_parts(program, replication, &parts, err);
     if (status != PSIM_OK) {
         release_parts(&parts, stages);
