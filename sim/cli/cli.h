@@ -11,6 +11,7 @@
 #include "sim/base/diagnostics.h"
 #include "sim/config/scenario.h"
 #include "sim/report/report.h"
+#include "sim/report/sheet.h"
 
 #include <stdio.h>
 
@@ -144,6 +145,16 @@ bool psim_cli_is_stdout(const char *path);
 
 /** Writes a text to --out or standard output and says what went wrong; the exit code. */
 enum psim_exit psim_cli_write(const char *path, const struct psim_text *text);
+
+/**
+ * Writes a report in the format asked for, as psim_cli_write does; or says what kept it from being
+ * made.
+ * @param[in] made  how making it ended; unless PSIM_OK the report is not looked at
+ * @param[in] err   why not
+ */
+enum psim_exit psim_cli_write_report(const struct psim_cli_values *values, enum psim_status made,
+                                     const struct psim_sheet_report *report,
+                                     struct psim_error *err);
 
 /** The program: argv as main got it; the exit code. */
 int psim_cli_main(int argc, char **argv);

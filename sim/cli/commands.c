@@ -287,6 +287,25 @@ enum psim_exit psim_cli_write(const char *path, const struct psim_text *text)
     return psim_cli_exit(status, false);
 }
 
+enum psim_exit psim_cli_write_report(const struct psim_cli_values *values, enum psim_status made,
+                                     const struct psim_sheet_report *report, struct psim_error *err)
+{
+    struct psim_text text = PSIM_TEXT_INIT;
+    enum psim_status status = made;
+    enum psim_exit code;
+
+    if (status == PSIM_OK)
+        status = psim_sheet_render(report, (enum psim_format)values->format, &text, err);
+    if (status == PSIM_OK) {
+        code = psim_cli_write(values->out, &text);
+    } else {
+        psim_cli_complain(err);
+        code = psim_cli_exit(status, false);
+    }
+    psim_text_release(&text);
+    return code;
+}
+
 static const struct psim_command *find_command(const char *name)
 {
     const char *names[16], *near;

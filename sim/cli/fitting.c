@@ -6,17 +6,9 @@ static enum psim_exit answer(const struct psim_cli_values *values, struct psim_f
 {
     struct psim_sheet_report report;
     struct psim_error err = PSIM_ERROR_INIT;
-    struct psim_text text = PSIM_TEXT_INIT;
-    enum psim_exit code;
+    const enum psim_status status = psim_fit_report(fit, &report, &err);
+    enum psim_exit code = psim_cli_write_report(values, status, &report, &err);
 
-    if (psim_fit_report(fit, &report, &err) != PSIM_OK ||
-        psim_sheet_render(&report, (enum psim_format)values->format, &text, &err) != PSIM_OK) {
-        psim_cli_complain(&err);
-        code = psim_cli_exit(err.status, false);
-    } else {
-        code = psim_cli_write(values->out, &text);
-    }
-    psim_text_release(&text);
     if (code == PSIM_EXIT_OK && fit->study.failed > 0)
         return PSIM_EXIT_FAILED;
     if (code == PSIM_EXIT_OK && values->check && !fit->fits)

@@ -14,8 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PSIM_ENTRY_ACTIONS                                                                         \
-    6 /* of one micro-batch at one stage: forward, recompute, backward, ... */
+/** Most actions of one micro-batch at one stage: forward, recompute, backward, ... */
+#define PSIM_ENTRY_ACTIONS 6
 
 struct psim_entry {
     int64_t microbatch; /**< -1: the slot is free */
