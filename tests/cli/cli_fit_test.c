@@ -223,6 +223,29 @@ static void a_bad_reserve_is_refused(void **state)
     }
 }
 
+/* Line breaks apart, which the README has where its lines end. */
+static void unfold(char *text)
+{
+    for (; *text != '\0'; text++)
+        *text = (char)(*text == '\n' ? ' ' : *text);
+}
+
+static void the_readme_shows_what_comes_out(void **state)
+{
+    struct test_output output =
+        test_petrasim("fit", "--check", PSIM_SOURCE_DIR "/scenarios/fit/revnet50-batch-160.json");
+    char *readme = test_file_read(PSIM_SOURCE_DIR "/README.md", NULL);
+
+    (void)state;
+    check_code(&output, 1);
+    check_contains(readme, "petrasim fit --check scenarios/fit/revnet50-batch-160.json\n");
+    output.out[strcspn(output.out, "\n")] = '\0';
+    unfold(readme);
+    check_contains(readme, output.out);
+    free(readme);
+    test_output_free(&output);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -233,6 +256,7 @@ int main(void)
         cmocka_unit_test(the_nearest_micro_batch_is_the_largest),
         cmocka_unit_test(every_format_says_it),
         cmocka_unit_test(a_bad_reserve_is_refused),
+        cmocka_unit_test(the_readme_shows_what_comes_out),
     };
 
     return cmocka_run_group_tests(tests, test_scratch_enter, test_scratch_leave);
