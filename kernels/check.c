@@ -8,8 +8,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#define ALIGNMENT 256
-
 static void refuse(struct pk_check *check, const char *field, const char *format, ...)
     PSIM_PRINTF(3, 4);
 
@@ -504,6 +502,6 @@ void pk_check_workspace(struct pk_check *check, const struct pk_workspace *works
         refuse(check, "workspace", "%zu bytes are needed, %zu given", bytes, given);
     else if (workspace->data == NULL)
         refuse(check, "workspace", "must not be NULL");
-    else if ((uintptr_t)workspace->data % ALIGNMENT != 0)
-        refuse(check, "workspace", "must be aligned to %d bytes", ALIGNMENT);
+    else if ((uintptr_t)workspace->data % PK_ALIGNMENT != 0)
+        refuse(check, "workspace", "must be aligned to %d bytes", PK_ALIGNMENT);
 }

@@ -95,7 +95,7 @@ static void lay_graph(struct maker *m)
     for (int i = 0; i < m->program->value_count; i++) {
         m->graph_offsets[i] = at;
         if (in_graph(m, &m->program->values[i]))
-            at += PK_ALIGN(m->program->values[i].bytes);
+            at += pk_padded(m->program->values[i].bytes);
     }
     m->plan->graph_bytes = m->graph ? at : 0;
 }
@@ -461,8 +461,8 @@ static size_t lowest_place(const struct maker *m, const int *placed, int count,
             continue;
         if (at + block->bytes <= other->offset)
             break;
-        if (other->offset + PK_ALIGN(other->bytes) > at)
-            at = other->offset + PK_ALIGN(other->bytes);
+        if (other->offset + pk_padded(other->bytes) > at)
+            at = other->offset + pk_padded(other->bytes);
     }
     return at;
 }
@@ -492,8 +492,8 @@ static void pack(struct maker *m)
             at--;
         }
         placed[at] = best;
-        if (block->offset + PK_ALIGN(block->bytes) > m->plan->work_bytes)
-            m->plan->work_bytes = block->offset + PK_ALIGN(block->bytes);
+        if (block->offset + pk_padded(block->bytes) > m->plan->work_bytes)
+            m->plan->work_bytes = block->offset + pk_padded(block->bytes);
     }
     for (int i = 0; i < m->plan->step_count; i++) {
         refs_of(&m->plan->steps[i], refs);

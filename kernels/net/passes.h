@@ -79,9 +79,6 @@ struct pk_run {
     int32_t *predicted;
 };
 
-/** Starts of areas and of what is kept, in bytes. */
-#define PK_ALIGN(bytes) (((bytes) + 255) / 256 * 256)
-
 /** `plan` is released with pk_plan_release, also after a failure. */
 enum psim_status pk_plan_make(struct pk_context *context, const struct pk_program *program,
                               enum pk_plan_kind kind, struct pk_plan *plan,

@@ -121,7 +121,7 @@ static enum psim_status build_blocks(struct pk_stage *stage, const struct pk_sta
  */
 static size_t slots_bytes(const struct pk_stage *stage)
 {
-    return stage->block_count > 1 ? 4 * PK_ALIGN(stage->sizes.input_bytes) : 0;
+    return stage->block_count > 1 ? 4 * pk_padded(stage->sizes.input_bytes) : 0;
 }
 
 static void measure_reversible(struct pk_stage *stage)
@@ -138,7 +138,7 @@ static void measure_reversible(struct pk_stage *stage)
                                        plans[PK_PLAN_BACKWARD_INVERTED].work_bytes));
         output_graph = larger(output_graph, plans[PK_PLAN_INVERSE_GRAPH].graph_bytes);
         naive = larger(naive, larger(plans[PK_PLAN_INVERSE].work_bytes,
-                                     larger(PK_ALIGN(s->output_bytes) +
+                                     larger(pk_padded(s->output_bytes) +
                                                 plans[PK_PLAN_FORWARD_GRAPH].work_bytes,
                                             plans[PK_PLAN_BACKWARD].work_bytes)));
         naive_graph = larger(naive_graph, plans[PK_PLAN_FORWARD_GRAPH].graph_bytes);
@@ -173,7 +173,7 @@ static void measure(struct pk_stage *stage)
     s->workspace_bytes[PK_INFERENCE] = plans[PK_PLAN_INFERENCE].work_bytes;
     s->workspace_bytes[PK_BACKWARD_GRAPH] = plans[PK_PLAN_BACKWARD].work_bytes;
     s->workspace_bytes[PK_BACKWARD_INPUT] =
-        larger(PK_ALIGN(s->output_bytes) + plans[PK_PLAN_FORWARD_GRAPH].work_bytes,
+        larger(pk_padded(s->output_bytes) + plans[PK_PLAN_FORWARD_GRAPH].work_bytes,
                plans[PK_PLAN_BACKWARD].work_bytes);
     s->graph_bytes[PK_FORWARD_GRAPH] = s->graph_bytes[PK_BACKWARD_GRAPH] =
         s->graph_bytes[PK_BACKWARD_INPUT] = graph;
@@ -377,7 +377,7 @@ static enum psim_status recompute(struct pk_stage *stage, const struct unit *uni
                                   char *work, int set, struct psim_error *err)
 {
     struct messages forward = *messages;
-    const size_t out = PK_ALIGN(message_bytes(&unit->program, unit->program.out));
+    const size_t out = pk_padded(message_bytes(&unit->program, unit->program.out));
     enum psim_status status;
 
     forward.out = work;
@@ -415,7 +415,7 @@ static enum psim_status invert(struct pk_stage *stage, const struct unit *unit, 
 static enum psim_status run_inverting(struct pk_stage *stage, enum pk_pass pass,
                                       const struct pk_stage_call *call, struct psim_error *err)
 {
-    const size_t slot = PK_ALIGN(stage->sizes.input_bytes);
+    const size_t slot = pk_padded(stage->sizes.input_bytes);
     char *work = call->workspace;
     char *plans = work == NULL ? NULL : work + slots_bytes(stage);
     struct messages messages = {.out = (char *)call->out, .dout = (const char *)call->dout};
