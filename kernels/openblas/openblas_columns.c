@@ -168,7 +168,7 @@ static void finish(const struct job *job, const struct ob_output_block *block, c
         }
 }
 
-static void forward_task(void *argument, int64_t task, int thread)
+static void forward_task(const void *argument, int64_t task, int thread)
 {
     const struct job *job = argument;
     const struct pk_conv_forward *op = job->op;
