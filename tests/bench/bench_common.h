@@ -45,11 +45,23 @@ static inline void bench_need(enum psim_status status, const struct psim_error *
     exit(status == PSIM_ERR_UNSUPPORTED ? 4 : 1);
 }
 
-/** A seeded value in (-1, 1). */
+/** A seeded value in [-1, 1): the upper bits of Knuth's MMIX generator (The Art of Computer
+ *  Programming, vol. 2, 3rd ed., section 3.3.4, table 1). */
 static inline float bench_random(uint64_t *state)
 {
     *state = *state * 6364136223846793005ULL + 1442695040888963407ULL;
     return (float)((double)(*state >> 40) / (double)(1 << 23) - 1.0);
+}
+
+/** False where no arithmetic has this name; `math` is then untouched. */
+static inline bool bench_read_math(const char *name, enum pk_math *math)
+{
+    for (int i = 0; i < PK_MATHS; i++)
+        if (strcmp(pk_math_names[i], name) == 0) {
+            *math = (enum pk_math)i;
+            return true;
+        }
+    return false;
 }
 
 /** `text` as a JSON string. */
