@@ -45,19 +45,9 @@ static void fail_memory(struct maker *m)
 
 static bool grow(struct maker *m, void **array, int count, int *capacity, size_t size)
 {
-    const int wanted = *capacity == 0 ? 64 : 2 * *capacity;
-    void *grown;
-
-    if (m->status != PSIM_OK || count < *capacity)
-        return m->status == PSIM_OK;
-    grown = psim_realloc(*array, (size_t)wanted, size);
-    if (grown == NULL) {
+    if (m->status == PSIM_OK && !pk_grow(array, count, capacity, size))
         fail_memory(m);
-        return false;
-    }
-    *array = grown;
-    *capacity = wanted;
-    return true;
+    return m->status == PSIM_OK;
 }
 
 static void push(struct maker *m, const struct pk_step *step)
@@ -514,8 +504,7 @@ enum psim_status pk_plan_make(struct pk_context *context, const struct pk_progra
                       .err = err,
                       .graph = kind == PK_PLAN_FORWARD_GRAPH || kind >= PK_PLAN_INVERSE_GRAPH,
                       .inference = kind == PK_PLAN_INFERENCE,
-                      .inverted = kind == PK_PLAN_INVERSE || kind == PK_PLAN_INVERSE_GRAPH ||
-                                  kind == PK_PLAN_BACKWARD_INVERTED,
+                      .inverted = pk_plan_inverts(kind),
                       .places = psim_alloc(count, sizeof(*m.places)),
                       .gradients = psim_alloc(count, sizeof(*m.gradients)),
                       .uses = psim_alloc(count, sizeof(*m.uses)),
