@@ -27,27 +27,12 @@ static void fail_memory(struct pk_program *program)
     pk_program_fail(program, PSIM_ERR_NOMEM, "memory", "%s", psim_status_text(PSIM_ERR_NOMEM));
 }
 
-bool pk_grow(void **array, int count, int *capacity, size_t size)
-{
-    const int wanted = *capacity == 0 ? 32 : 2 * *capacity;
-    void *grown;
-
-    if (count < *capacity)
-        return true;
-    grown = psim_realloc(*array, (size_t)wanted, size);
-    if (grown == NULL)
-        return false;
-    *array = grown;
-    *capacity = wanted;
-    return true;
-}
-
 /* One more element, zeroed; NULL, with the program failed, where there is no memory. */
 static void *next(struct pk_program *program, void **array, int *count, int *capacity, size_t size)
 {
     if (program->status != PSIM_OK)
         return NULL;
-    if (!pk_grow(array, *count, capacity, size)) {
+    if (!psim_grow(array, *count, capacity, size)) {
         fail_memory(program);
         return NULL;
     }

@@ -16,10 +16,6 @@
 #define PK_NO_VALUE  (-1)
 #define PK_NO_OFFSET SIZE_MAX
 
-/** Room for element `count` of an array of elements of `size` bytes; false where there is no
- *  memory: all is then as it was. */
-bool pk_grow(void **array, int count, int *capacity, size_t size);
-
 enum pk_node_kind {
     PK_NODE_CONV,
     PK_NODE_NORM, /**< with ReLU and residual sum (pk_norm_forward) */

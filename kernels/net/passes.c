@@ -45,7 +45,7 @@ static void fail_memory(struct maker *m)
 
 static bool grow(struct maker *m, void **array, int count, int *capacity, size_t size)
 {
-    if (m->status == PSIM_OK && !pk_grow(array, count, capacity, size))
+    if (m->status == PSIM_OK && !psim_grow(array, count, capacity, size))
         fail_memory(m);
     return m->status == PSIM_OK;
 }
