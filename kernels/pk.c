@@ -5,6 +5,16 @@
 
 const char *const pk_math_names[] = {"fp32", "tf32", "bf16", NULL};
 
+bool pk_find_math(const char *name, enum pk_math *math)
+{
+    for (int i = 0; i < PK_MATHS; i++)
+        if (strcmp(pk_math_names[i], name) == 0) {
+            *math = (enum pk_math)i;
+            return true;
+        }
+    return false;
+}
+
 const char *const pk_category_names[] = {"parameters", "parameter_versions",
                                          "gradients",  "optimizer_state",
                                          "statistics", "graph",

@@ -59,6 +59,9 @@ enum pk_math {
 /** "fp32", "tf32", "bf16"; NULL at the end. */
 extern const char *const pk_math_names[];
 
+/** False where no arithmetic has this name; `math` is then untouched. */
+bool pk_find_math(const char *name, enum pk_math *math);
+
 /** What a block of memory is for; every byte of a context is counted under one of these. */
 enum pk_category {
     PK_PARAMETERS,

@@ -53,17 +53,6 @@ static inline float bench_random(uint64_t *state)
     return (float)((double)(*state >> 40) / (double)(1 << 23) - 1.0);
 }
 
-/** False where no arithmetic has this name; `math` is then untouched. */
-static inline bool bench_read_math(const char *name, enum pk_math *math)
-{
-    for (int i = 0; i < PK_MATHS; i++)
-        if (strcmp(pk_math_names[i], name) == 0) {
-            *math = (enum pk_math)i;
-            return true;
-        }
-    return false;
-}
-
 /** `text` as a JSON string. */
 static inline void bench_print_text(const char *text)
 {

@@ -269,7 +269,7 @@ static bool read_arguments(int count, char **arguments, struct values *values)
         } else if (strcmp(name, "--threads") == 0) {
             values->options.threads = (int)strtol(value, NULL, 10);
         } else if (strcmp(name, "--math") == 0) {
-            if (!bench_read_math(value, &values->options.math))
+            if (!pk_find_math(value, &values->options.math))
                 return false;
         } else {
             return false;

@@ -151,7 +151,7 @@ static bool read_arguments(int count, char **arguments, struct values *values)
 
         if (strcmp(name, "--backend") == 0)
             values->backend = value;
-        else if (strcmp(name, "--math") == 0 && bench_read_math(value, &values->options.math))
+        else if (strcmp(name, "--math") == 0 && pk_find_math(value, &values->options.math))
             continue;
         else if (strcmp(name, "--net") == 0)
             values->net = value;
