@@ -99,17 +99,12 @@ enum psim_status ob_pool_backward(struct pk_context *context, const struct pk_po
     return PSIM_OK;
 }
 
-OB_CLONES static double sum_values(const float *x, int count)
-{
-    return ob_sum(x, count);
-}
-
-static void average_plane(const void *argument, int64_t at)
+OB_CLONES static void average_plane(const void *argument, int64_t at)
 {
     const struct pk_average_forward *op = argument;
 
     op->y[(size_t)(at / op->c) * op->y_stride + (size_t)(at % op->c)] =
-        (float)(sum_values(op->x + at * op->hw, op->hw) / op->hw);
+        (float)(ob_sum(op->x + at * op->hw, op->hw) / op->hw);
 }
 
 enum psim_status ob_average_forward(struct pk_context *context, const struct pk_average_forward *op,
@@ -149,7 +144,7 @@ struct sum_job {
 };
 
 /* Planes of one value (a matrix) are summed down its columns, all columns of a task abreast. */
-static void sum_task(const void *argument, int64_t task, int thread)
+OB_CLONES static void sum_task(const void *argument, int64_t task, int thread)
 {
     const struct sum_job *job = argument;
     const int first = (int)task * job->rows_of_task;
@@ -161,7 +156,7 @@ static void sum_task(const void *argument, int64_t task, int thread)
         for (int row = first; row < end; row++) {
             const float *values = job->values + (sample * job->rows + row) * job->hw;
 
-            sums[row - first] += job->hw == 1 ? (double)*values : sum_values(values, job->hw);
+            sums[row - first] += job->hw == 1 ? (double)*values : ob_sum(values, job->hw);
         }
     for (int row = first; row < end; row++)
         job->sum[row] = (float)((double)job->sum[row] + sums[row - first]);
