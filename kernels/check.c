@@ -8,8 +8,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#define ALIGNMENT 256
-
 static void refuse(struct pk_check *check, const char *field, const char *format, ...)
     PSIM_PRINTF(3, 4);
 
@@ -171,6 +169,15 @@ void pk_check_conv_backward_weight(struct pk_check *check, const struct pk_conv_
     NEEDED(dweight);
 }
 
+/* [n, c, hw] of the array `field`. */
+static void plane_sizes(struct pk_check *check, const char *field, int n, int c, int hw)
+{
+    dimension(check, "n", n);
+    dimension(check, "c", c);
+    dimension(check, "hw", hw);
+    fits(check, field, (const int[]){n, c, hw}, 3);
+}
+
 /* Adding and taking away are the two that invert each other; all else is a mistake. */
 static void base_sign(struct pk_check *check, const float *base, float sign)
 {
@@ -193,10 +200,7 @@ static void running(struct pk_check *check, const struct pk_norm_forward *op)
 
 void pk_check_norm_forward(struct pk_check *check, const struct pk_norm_forward *op)
 {
-    DIMENSION(n);
-    DIMENSION(c);
-    DIMENSION(hw);
-    SIZE(x, op->n, op->c, op->hw);
+    plane_sizes(check, "x", op->n, op->c, op->hw);
     NEEDED(x);
     NEEDED(scale);
     NEEDED(shift);
@@ -210,10 +214,7 @@ void pk_check_norm_forward(struct pk_check *check, const struct pk_norm_forward 
 
 void pk_check_norm_inference(struct pk_check *check, const struct pk_norm_inference *op)
 {
-    DIMENSION(n);
-    DIMENSION(c);
-    DIMENSION(hw);
-    SIZE(x, op->n, op->c, op->hw);
+    plane_sizes(check, "x", op->n, op->c, op->hw);
     NEEDED(x);
     NEEDED(scale);
     NEEDED(shift);
@@ -226,10 +227,7 @@ void pk_check_norm_inference(struct pk_check *check, const struct pk_norm_infere
 
 void pk_check_norm_backward(struct pk_check *check, const struct pk_norm_backward *op)
 {
-    DIMENSION(n);
-    DIMENSION(c);
-    DIMENSION(hw);
-    SIZE(x, op->n, op->c, op->hw);
+    plane_sizes(check, "x", op->n, op->c, op->hw);
     NEEDED(x);
     NEEDED(dy);
     NEEDED(scale);
@@ -310,10 +308,7 @@ static void rows_of(struct pk_check *check, const char *field, int n, int c, siz
 
 void pk_check_average_forward(struct pk_check *check, const struct pk_average_forward *op)
 {
-    DIMENSION(n);
-    DIMENSION(c);
-    DIMENSION(hw);
-    SIZE(x, op->n, op->c, op->hw);
+    plane_sizes(check, "x", op->n, op->c, op->hw);
     rows_of(check, "y_stride", op->n, op->c, op->y_stride);
     NEEDED(x);
     NEEDED(y);
@@ -321,10 +316,7 @@ void pk_check_average_forward(struct pk_check *check, const struct pk_average_fo
 
 void pk_check_average_backward(struct pk_check *check, const struct pk_average_backward *op)
 {
-    DIMENSION(n);
-    DIMENSION(c);
-    DIMENSION(hw);
-    SIZE(dx, op->n, op->c, op->hw);
+    plane_sizes(check, "dx", op->n, op->c, op->hw);
     rows_of(check, "dy_stride", op->n, op->c, op->dy_stride);
     NEEDED(dy);
     NEEDED(dx);
@@ -504,6 +496,6 @@ void pk_check_workspace(struct pk_check *check, const struct pk_workspace *works
         refuse(check, "workspace", "%zu bytes are needed, %zu given", bytes, given);
     else if (workspace->data == NULL)
         refuse(check, "workspace", "must not be NULL");
-    else if ((uintptr_t)workspace->data % ALIGNMENT != 0)
-        refuse(check, "workspace", "must be aligned to %d bytes", ALIGNMENT);
+    else if ((uintptr_t)workspace->data % PK_ALIGNMENT != 0)
+        refuse(check, "workspace", "must be aligned to %d bytes", PK_ALIGNMENT);
 }

@@ -25,7 +25,7 @@ struct pk_check {
 PK_OPERATION_MAP(PK_CHECK_DECLARE)
 #undef PK_CHECK_DECLARE
 
-/** The workspace: at least `bytes` at a multiple of 256; may be NULL where bytes is 0. */
+/** The workspace: at least `bytes` at a multiple of PK_ALIGNMENT; may be NULL where bytes is 0. */
 void pk_check_workspace(struct pk_check *check, const struct pk_workspace *workspace, size_t bytes);
 
 #endif

@@ -5,6 +5,16 @@
 
 const char *const pk_math_names[] = {"fp32", "tf32", "bf16", NULL};
 
+bool pk_find_math(const char *name, enum pk_math *math)
+{
+    for (int i = 0; i < PK_MATHS; i++)
+        if (strcmp(pk_math_names[i], name) == 0) {
+            *math = (enum pk_math)i;
+            return true;
+        }
+    return false;
+}
+
 const char *const pk_category_names[] = {"parameters", "parameter_versions",
                                          "gradients",  "optimizer_state",
                                          "statistics", "graph",
@@ -89,16 +99,21 @@ void pk_release(struct pk_context *context, enum pk_category category, size_t by
 }
 
 /* One operation: checked, and not called where there is nothing to do, so that no backend need
- * know what that means. */
+ * know what that means.  `bytes` trusts what `check` has found. */
 #define PK_DEFINE(kind, type)                                                                      \
-    size_t pk_##kind##_workspace(const struct pk_context *context, const struct type *op)          \
+    static size_t kind##_bytes(const struct pk_context *context, const struct type *op,            \
+                               const struct pk_check *check)                                       \
     {                                                                                              \
         const struct pk_operations *table = context->backend->operations;                          \
-        struct pk_check check = {.operation = #kind};                                              \
-        pk_check_##kind(&check, op);                                                               \
-        if (check.status != PSIM_OK || check.empty || table->workspace_##kind == NULL)             \
+        if (check->status != PSIM_OK || check->empty || table->workspace_##kind == NULL)           \
             return 0;                                                                              \
         return table->workspace_##kind(context, op);                                               \
+    }                                                                                              \
+    size_t pk_##kind##_workspace(const struct pk_context *context, const struct type *op)          \
+    {                                                                                              \
+        struct pk_check check = {.operation = #kind};                                              \
+        pk_check_##kind(&check, op);                                                               \
+        return kind##_bytes(context, op, &check);                                                  \
     }                                                                                              \
     enum psim_status pk_##kind(struct pk_context *context, const struct type *op,                  \
                                const struct pk_workspace *workspace, struct psim_error *err)       \
@@ -109,7 +124,7 @@ void pk_release(struct pk_context *context, enum pk_category category, size_t by
             return psim_fail(err, PSIM_ERR_UNSUPPORTED, #kind, "backend \"%s\" does not have it",  \
                              context->backend->name);                                              \
         pk_check_##kind(&check, op);                                                               \
-        pk_check_workspace(&check, workspace, pk_##kind##_workspace(context, op));                 \
+        pk_check_workspace(&check, workspace, kind##_bytes(context, op, &check));                  \
         if (check.status != PSIM_OK || check.empty)                                                \
             return check.status;                                                                   \
         return table->run_##kind(context, op, workspace, err);                                     \

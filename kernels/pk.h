@@ -20,7 +20,7 @@
  *
  * Operations are queued: on a device they may run after the call returns, and their faults may
  * show in `wait`.  No operation allocates: what it needs beside its operands is `workspace`, whose
- * size pk_workspace_bytes tells beforehand.
+ * size pk_X_workspace tells beforehand.
  *
  * Not here: networks, training, data sets, simulated time.
  *
@@ -36,6 +36,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/** Blocks of memory and workspaces start at multiples of this many bytes: what cudaMalloc gives
+ *  (CUDA C++ Programming Guide, section "Device Memory Accesses"). */
+#define PK_ALIGNMENT 256
+
+/** `bytes`, at most SIZE_MAX - 255, rounded up to where another block may start. */
+static inline size_t pk_padded(size_t bytes)
+{
+    return (bytes + PK_ALIGNMENT - 1) / PK_ALIGNMENT * PK_ALIGNMENT;
+}
+
 enum pk_memory { PK_MEMORY_HOST, PK_MEMORY_DEVICE };
 
 /** Arithmetic of matrix products and convolutions; all else is fp32 always. */
@@ -48,6 +58,9 @@ enum pk_math {
 
 /** "fp32", "tf32", "bf16"; NULL at the end. */
 extern const char *const pk_math_names[];
+
+/** False where no arithmetic has this name; `math` is then untouched. */
+bool pk_find_math(const char *name, enum pk_math *math);
 
 /** What a block of memory is for; every byte of a context is counted under one of these. */
 enum pk_category {
@@ -408,7 +421,7 @@ struct pk_count_bad {
 
 /** Scratch memory of one operation; contents do not outlive it. */
 struct pk_workspace {
-    void *data; /**< in the backend's memory, aligned to 256 bytes; NULL where bytes is 0 */
+    void *data; /**< in the backend's memory, aligned to PK_ALIGNMENT; NULL where bytes is 0 */
     size_t bytes;
 };
 
@@ -434,7 +447,7 @@ struct pk_backend {
     enum psim_status (*open)(const struct pk_options *, struct pk_context **, struct psim_error *);
     void (*close)(struct pk_context *);
     void (*describe)(const struct pk_context *, struct pk_description *);
-    /** Not zeroed; aligned to 256 bytes; PSIM_ERR_NOMEM. */
+    /** Not zeroed; aligned to PK_ALIGNMENT; PSIM_ERR_NOMEM. */
     enum psim_status (*allocate)(struct pk_context *, size_t bytes, void **, struct psim_error *);
     void (*release)(struct pk_context *, void *);
     /** Between host and backend memory; the host's block may be reused on return. */
@@ -479,7 +492,7 @@ void pk_context_close(struct pk_context *context);
 /**
  * Memory of the context's backend, counted under a category; 0 bytes give NULL.
  *
- * @param[out] block  not zeroed, aligned to 256 bytes; untouched on failure
+ * @param[out] block  not zeroed, aligned to PK_ALIGNMENT; untouched on failure
  * @return PSIM_OK or PSIM_ERR_NOMEM (the message says how much was asked and in use)
  */
 enum psim_status pk_allocate(struct pk_context *context, enum pk_category category, size_t bytes,

@@ -125,12 +125,11 @@ bool cuda_aligned(const void *const *arrays, int count);
     cuda_aligned((const void *const[]){__VA_ARGS__},                                               \
                  (int)(sizeof((const void *const[]){__VA_ARGS__}) / sizeof(void *)))
 
-/** A walk through a workspace; every piece starts at a multiple of 256 bytes. */
+/** A walk through a workspace; every piece is pk_padded. */
 struct cuda_scratch {
     char *next;
 };
 
-size_t cuda_padded(size_t bytes);
 void *cuda_take(struct cuda_scratch *scratch, size_t bytes);
 
 /** Whether operands of products are bf16. */

@@ -151,7 +151,7 @@ size_t cuda_workspace_conv_forward(const struct pk_context *base, const struct p
     size_t library, own = weight_bytes(context, &op->shape);
 
     if (!direct(context, &op->shape))
-        own += cuda_padded(piece_values(&pieces, taps_of(&op->shape)) * element_bytes(context));
+        own += pk_padded(piece_values(&pieces, taps_of(&op->shape)) * element_bytes(context));
     library_plans(context, CUDA_FORWARD, &op->shape, &library);
     return larger(library, own);
 }
@@ -225,7 +225,7 @@ size_t cuda_workspace_conv_backward_data(const struct pk_context *base,
     size_t library, own = weight_bytes(context, s);
 
     if (!direct(context, s))
-        own += cuda_padded(piece_values(&pieces, taps_of(s)) * sizeof(float));
+        own += pk_padded(piece_values(&pieces, taps_of(s)) * sizeof(float));
     own += cuda_operand_bytes(context, piece_values(&pieces, (size_t)s->k));
     library_plans(context, CUDA_BACKWARD_DATA, s, &library);
     return larger(library, own);
@@ -328,8 +328,8 @@ size_t cuda_workspace_conv_backward_weight(const struct pk_context *base,
     const size_t bytes = element_bytes(context);
     size_t library, own;
 
-    own = cuda_padded(piece_values(&pieces, taps_of(s)) * bytes) +
-          cuda_padded(piece_values(&pieces, (size_t)s->k) * bytes);
+    own = pk_padded(piece_values(&pieces, taps_of(s)) * bytes) +
+          pk_padded(piece_values(&pieces, (size_t)s->k) * bytes);
     library_plans(context, CUDA_BACKWARD_WEIGHT, s, &library);
     return larger(library,
                   larger(own, cuda_channel_totals_bytes(context, s->n, s->k, pieces.all_pixels)));

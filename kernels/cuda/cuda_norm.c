@@ -103,7 +103,7 @@ size_t cuda_channel_totals_bytes(const struct cuda_context *context, int n, int 
 {
     const int splits = channel_splits(context, n, c, hw);
 
-    return cuda_padded(2 * (size_t)c * (size_t)splits * sizeof(float));
+    return pk_padded(2 * (size_t)c * (size_t)splits * sizeof(float));
 }
 
 enum psim_status cuda_channel_totals(struct cuda_context *context,
@@ -135,7 +135,7 @@ enum psim_status cuda_channel_totals(struct cuda_context *context,
 size_t cuda_workspace_norm_backward(const struct pk_context *base,
                                     const struct pk_norm_backward *op)
 {
-    return cuda_padded(2 * (size_t)op->c * sizeof(float)) +
+    return pk_padded(2 * (size_t)op->c * sizeof(float)) +
            cuda_channel_totals_bytes(cuda_context_read(base), op->n, op->c, op->hw);
 }
 

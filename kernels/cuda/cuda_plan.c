@@ -1,7 +1,6 @@
 /* What the operations share: sizes of grids, walks through workspaces, sums, biases. */
 #include "kernels/cuda/cuda.h"
 
-#define ALIGNMENT   256
 #define BLOCKS_EACH 32 /* blocks of a loop for each multiprocessor: some waves, to level them */
 #define MOST_SPLITS 64
 
@@ -43,16 +42,11 @@ bool cuda_aligned(const void *const *arrays, int count)
     return true;
 }
 
-size_t cuda_padded(size_t bytes)
-{
-    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-}
-
 void *cuda_take(struct cuda_scratch *scratch, size_t bytes)
 {
     void *piece = scratch->next;
 
-    scratch->next += cuda_padded(bytes);
+    scratch->next += pk_padded(bytes);
     return piece;
 }
 
@@ -63,7 +57,7 @@ bool cuda_rounds(const struct cuda_context *context)
 
 size_t cuda_operand_bytes(const struct cuda_context *context, size_t count)
 {
-    return cuda_rounds(context) ? cuda_padded(count * sizeof(uint16_t)) : 0;
+    return cuda_rounds(context) ? pk_padded(count * sizeof(uint16_t)) : 0;
 }
 
 enum psim_status cuda_operand(struct cuda_context *context, struct cuda_scratch *scratch,
@@ -89,7 +83,7 @@ static int row_splits(const struct cuda_context *context, size_t rows, size_t co
 
 size_t cuda_row_sums_bytes(const struct cuda_context *context, size_t rows, size_t columns)
 {
-    return cuda_padded(2 * columns * (size_t)row_splits(context, rows, columns) * sizeof(float));
+    return pk_padded(2 * columns * (size_t)row_splits(context, rows, columns) * sizeof(float));
 }
 
 enum psim_status cuda_row_sums(struct cuda_context *context, const struct cuda_row_sums *sums,

@@ -153,7 +153,7 @@ size_t cuda_workspace_attention_backward(const struct pk_context *base,
     const struct cuda_context *context = cuda_context_read(base);
     const struct sizes s = sizes_of(op->n, op->tokens, op->heads, op->d);
 
-    return cuda_padded(plane_values(&s) * sizeof(float)) +
+    return pk_padded(plane_values(&s) * sizeof(float)) +
            cuda_operand_bytes(context, qkv_values(&s)) +
            cuda_operand_bytes(context, qkv_values(&s) / 3) +
            2 * cuda_operand_bytes(context, plane_values(&s));

@@ -10,7 +10,7 @@
 enum psim_status pk_host_allocate(struct pk_context *context, size_t bytes, void **block,
                                   struct psim_error *err)
 {
-    const size_t extra = PK_HOST_ALIGNMENT + sizeof(void *);
+    const size_t extra = PK_ALIGNMENT + sizeof(void *);
     char *raw = bytes <= SIZE_MAX - extra ? psim_alloc(1, bytes + extra) : NULL;
     char *aligned;
 
@@ -19,7 +19,7 @@ enum psim_status pk_host_allocate(struct pk_context *context, size_t bytes, void
                          "out of memory: %zu bytes asked, %lld in use", bytes,
                          (long long)context->account.now_total_bytes);
     aligned = raw + sizeof(void *);
-    aligned += (PK_HOST_ALIGNMENT - (uintptr_t)aligned % PK_HOST_ALIGNMENT) % PK_HOST_ALIGNMENT;
+    aligned += (PK_ALIGNMENT - (uintptr_t)aligned % PK_ALIGNMENT) % PK_ALIGNMENT;
     memcpy(aligned - sizeof(void *), &raw, sizeof(raw));
     *block = aligned;
     return PSIM_OK;

@@ -63,7 +63,7 @@ static const struct pk_block_kind *find_kind(struct pk_program *program, const c
 }
 
 void pk_program_block(struct pk_program *program, const struct pk_block_spec *spec,
-                      struct pk_block_build *state, bool *reversible)
+                      struct pk_block_build *state)
 {
     const struct pk_block_kind *kind;
 
@@ -82,7 +82,6 @@ void pk_program_block(struct pk_program *program, const struct pk_block_spec *sp
     state->spec = spec;
     state->reversible = false;
     kind->build(state);
-    *reversible = state->reversible;
 }
 
 /* A value may be what leaves on both streams; `output` then is the first of them. */

@@ -27,21 +27,14 @@ static void fail_memory(struct pk_program *program)
     pk_program_fail(program, PSIM_ERR_NOMEM, "memory", "%s", psim_status_text(PSIM_ERR_NOMEM));
 }
 
-/* Room for one more element; NULL, with the program failed, where there is none. */
+/* One more element, zeroed; NULL, with the program failed, where there is no memory. */
 static void *next(struct pk_program *program, void **array, int *count, int *capacity, size_t size)
 {
     if (program->status != PSIM_OK)
         return NULL;
-    if (*count == *capacity) {
-        const int wanted = *capacity == 0 ? 32 : 2 * *capacity;
-        void *grown = psim_realloc(*array, (size_t)wanted, size);
-
-        if (grown == NULL) {
-            fail_memory(program);
-            return NULL;
-        }
-        *array = grown;
-        *capacity = wanted;
+    if (!psim_grow(array, *count, capacity, size)) {
+        fail_memory(program);
+        return NULL;
     }
     return memset((char *)*array + size * (size_t)(*count)++, 0, size);
 }
@@ -55,9 +48,26 @@ const struct pk_shape *pk_program_shape(const struct pk_program *program, int va
     return &program->values[value].shape;
 }
 
+/* A tensor of `count` elements of 4 bytes, no stream's; NULL where it is too large. */
+static struct pk_value *add_value(struct pk_program *program, double count)
+{
+    struct pk_value *value;
+
+    if (!(count <= (double)INT32_MAX)) {
+        pk_program_fail(program, PSIM_ERR_RANGE, "microbatch",
+                        "a tensor of %.0f elements is larger than 2^31 - 1", count);
+        return NULL;
+    }
+    value = NEXT(program, value, pk_value);
+    if (value == NULL)
+        return NULL;
+    value->bytes = sizeof(float) * (size_t)count;
+    value->input = value->output = -1;
+    return value;
+}
+
 int pk_program_value(struct pk_program *program, int channels, int height, int width, bool tokens)
 {
-    const double count = (double)program->n * channels * height * width;
     struct pk_value *value;
 
     if (channels < 1 || height < 1 || width < 1) {
@@ -66,36 +76,20 @@ int pk_program_value(struct pk_program *program, int channels, int height, int w
                         width);
         return PK_NO_VALUE;
     }
-    if (!(count <= (double)INT32_MAX)) {
-        pk_program_fail(program, PSIM_ERR_RANGE, "microbatch",
-                        "a tensor of %.0f elements is larger than 2^31 - 1", count);
-        return PK_NO_VALUE;
-    }
-    value = NEXT(program, value, pk_value);
+    value = add_value(program, (double)program->n * channels * height * width);
     if (value == NULL)
         return PK_NO_VALUE;
     value->shape = (struct pk_shape){1, channels, height, width, tokens};
-    value->bytes = sizeof(float) * (size_t)count;
-    value->input = value->output = -1;
     return program->value_count - 1;
 }
 
 /* What a node keeps beside its operands; any 4-byte type. */
 static int add_aux(struct pk_program *program, double count)
 {
-    int made = PK_NO_VALUE;
-    struct pk_value *value;
+    struct pk_value *value = add_value(program, count);
 
-    if (!(count <= (double)INT32_MAX)) {
-        pk_program_fail(program, PSIM_ERR_RANGE, "microbatch",
-                        "a tensor of %.0f elements is larger than 2^31 - 1", count);
-        return made;
-    }
-    value = NEXT(program, value, pk_value);
     if (value == NULL)
-        return made;
-    value->bytes = sizeof(float) * (size_t)count;
-    value->input = value->output = -1;
+        return PK_NO_VALUE;
     value->kept = true;
     return program->value_count - 1;
 }

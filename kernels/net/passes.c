@@ -45,19 +45,9 @@ static void fail_memory(struct maker *m)
 
 static bool grow(struct maker *m, void **array, int count, int *capacity, size_t size)
 {
-    const int wanted = *capacity == 0 ? 64 : 2 * *capacity;
-    void *grown;
-
-    if (m->status != PSIM_OK || count < *capacity)
-        return m->status == PSIM_OK;
-    grown = psim_realloc(*array, (size_t)wanted, size);
-    if (grown == NULL) {
+    if (m->status == PSIM_OK && !psim_grow(array, count, capacity, size))
         fail_memory(m);
-        return false;
-    }
-    *array = grown;
-    *capacity = wanted;
-    return true;
+    return m->status == PSIM_OK;
 }
 
 static void push(struct maker *m, const struct pk_step *step)
@@ -95,7 +85,7 @@ static void lay_graph(struct maker *m)
     for (int i = 0; i < m->program->value_count; i++) {
         m->graph_offsets[i] = at;
         if (in_graph(m, &m->program->values[i]))
-            at += PK_ALIGN(m->program->values[i].bytes);
+            at += pk_padded(m->program->values[i].bytes);
     }
     m->plan->graph_bytes = m->graph ? at : 0;
 }
@@ -461,8 +451,8 @@ static size_t lowest_place(const struct maker *m, const int *placed, int count,
             continue;
         if (at + block->bytes <= other->offset)
             break;
-        if (other->offset + PK_ALIGN(other->bytes) > at)
-            at = other->offset + PK_ALIGN(other->bytes);
+        if (other->offset + pk_padded(other->bytes) > at)
+            at = other->offset + pk_padded(other->bytes);
     }
     return at;
 }
@@ -492,8 +482,8 @@ static void pack(struct maker *m)
             at--;
         }
         placed[at] = best;
-        if (block->offset + PK_ALIGN(block->bytes) > m->plan->work_bytes)
-            m->plan->work_bytes = block->offset + PK_ALIGN(block->bytes);
+        if (block->offset + pk_padded(block->bytes) > m->plan->work_bytes)
+            m->plan->work_bytes = block->offset + pk_padded(block->bytes);
     }
     for (int i = 0; i < m->plan->step_count; i++) {
         refs_of(&m->plan->steps[i], refs);
@@ -514,8 +504,7 @@ enum psim_status pk_plan_make(struct pk_context *context, const struct pk_progra
                       .err = err,
                       .graph = kind == PK_PLAN_FORWARD_GRAPH || kind >= PK_PLAN_INVERSE_GRAPH,
                       .inference = kind == PK_PLAN_INFERENCE,
-                      .inverted = kind == PK_PLAN_INVERSE || kind == PK_PLAN_INVERSE_GRAPH ||
-                                  kind == PK_PLAN_BACKWARD_INVERTED,
+                      .inverted = pk_plan_inverts(kind),
                       .places = psim_alloc(count, sizeof(*m.places)),
                       .gradients = psim_alloc(count, sizeof(*m.gradients)),
                       .uses = psim_alloc(count, sizeof(*m.uses)),

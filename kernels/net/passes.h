@@ -79,19 +79,31 @@ struct pk_run {
     int32_t *predicted;
 };
 
-/** Starts of areas and of what is kept, in bytes. */
-#define PK_ALIGN(bytes) (((bytes) + 255) / 256 * 256)
+/** Whether only reversible blocks have a plan of this kind. */
+static inline bool pk_plan_inverts(enum pk_plan_kind kind)
+{
+    return kind == PK_PLAN_INVERSE || kind == PK_PLAN_INVERSE_GRAPH ||
+           kind == PK_PLAN_BACKWARD_INVERTED;
+}
 
-/** `plan` is released with pk_plan_release, also after a failure. */
+/**
+ * Plans one pass of a whole program, for the workspaces that the backend of `context` asks.
+ *
+ * @param[in]  program  finished; must outlive the plan, whose steps point to its nodes
+ * @param[out] plan     overwritten; released with pk_plan_release, also after a failure
+ * @return PSIM_OK or PSIM_ERR_NOMEM
+ */
 enum psim_status pk_plan_make(struct pk_context *context, const struct pk_program *program,
                               enum pk_plan_kind kind, struct pk_plan *plan,
                               struct psim_error *err) PSIM_CHECKED;
 void pk_plan_release(struct pk_plan *plan);
 
+/** Queues all steps of a plan; `run` names every area that they touch.
+ *  @return PSIM_OK, or what the first step that fails returns (pk_X, copy and clear of pk.h) */
 enum psim_status pk_plan_run(const struct pk_plan *plan, const struct pk_run *run,
                              struct psim_error *err) PSIM_CHECKED;
 
-/** Scratch that one step's operation asks of the backend. */
+/** Bytes of scratch that one step's operation asks of the backend; of several, the most. */
 size_t pk_step_workspace(struct pk_context *context, const struct pk_program *program,
                          const struct pk_step *step);
 

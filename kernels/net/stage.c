@@ -36,6 +36,12 @@ static size_t message_bytes(const struct pk_program *program, const int values[2
     return bytes;
 }
 
+/* Sets of running statistics. */
+static int set_count(const struct pk_stage *stage)
+{
+    return stage->statistics == PK_STATISTICS_CODE ? 2 : 1;
+}
+
 static size_t larger(size_t a, size_t b)
 {
     return a > b ? a : b;
@@ -52,12 +58,10 @@ static enum psim_status make_plans(struct pk_stage *stage, struct unit *unit, bo
     enum psim_status status = PSIM_OK;
 
     for (int i = 0; i < PK_PLANS && status == PSIM_OK; i++) {
-        const bool inverts =
-            i == PK_PLAN_INVERSE || i == PK_PLAN_INVERSE_GRAPH || i == PK_PLAN_BACKWARD_INVERTED;
+        const enum pk_plan_kind kind = (enum pk_plan_kind)i;
 
-        if (!inverts || reversible)
-            status = pk_plan_make(stage->context, &unit->program, (enum pk_plan_kind)i,
-                                  &unit->plans[i], err);
+        if (!pk_plan_inverts(kind) || reversible)
+            status = pk_plan_make(stage->context, &unit->program, kind, &unit->plans[i], err);
     }
     return status;
 }
@@ -83,10 +87,8 @@ static enum psim_status build(struct unit *unit, const struct pk_stage_spec *spe
         state.x[i] = p->in[i];
     *reversible = count > 0;
     for (int i = first; i < first + count && p->status == PSIM_OK; i++) {
-        bool one = false;
-
-        pk_program_block(p, &spec->blocks[i], &state, &one);
-        *reversible = *reversible && one;
+        pk_program_block(p, &spec->blocks[i], &state);
+        *reversible = *reversible && state.reversible;
     }
     pk_program_finish(p, &state);
     return p->status;
@@ -121,7 +123,7 @@ static enum psim_status build_blocks(struct pk_stage *stage, const struct pk_sta
  */
 static size_t slots_bytes(const struct pk_stage *stage)
 {
-    return stage->block_count > 1 ? 4 * PK_ALIGN(stage->sizes.input_bytes) : 0;
+    return stage->block_count > 1 ? 4 * pk_padded(stage->sizes.input_bytes) : 0;
 }
 
 static void measure_reversible(struct pk_stage *stage)
@@ -138,7 +140,7 @@ static void measure_reversible(struct pk_stage *stage)
                                        plans[PK_PLAN_BACKWARD_INVERTED].work_bytes));
         output_graph = larger(output_graph, plans[PK_PLAN_INVERSE_GRAPH].graph_bytes);
         naive = larger(naive, larger(plans[PK_PLAN_INVERSE].work_bytes,
-                                     larger(PK_ALIGN(s->output_bytes) +
+                                     larger(pk_padded(s->output_bytes) +
                                                 plans[PK_PLAN_FORWARD_GRAPH].work_bytes,
                                             plans[PK_PLAN_BACKWARD].work_bytes)));
         naive_graph = larger(naive_graph, plans[PK_PLAN_FORWARD_GRAPH].graph_bytes);
@@ -159,8 +161,7 @@ static void measure(struct pk_stage *stage)
 
     s->parameters = (int64_t)p->parameter_count;
     s->parameter_bytes = s->gradient_bytes = s->velocity_bytes = sizeof(float) * p->parameter_count;
-    s->statistics_bytes =
-        sizeof(float) * p->statistics_count * (stage->statistics == PK_STATISTICS_CODE ? 2 : 1);
+    s->statistics_bytes = sizeof(float) * p->statistics_count * (size_t)set_count(stage);
     s->input_bytes = message_bytes(p, p->in);
     s->output_bytes = message_bytes(p, p->out);
     for (int i = 0; i < 2; i++)
@@ -173,7 +174,7 @@ static void measure(struct pk_stage *stage)
     s->workspace_bytes[PK_INFERENCE] = plans[PK_PLAN_INFERENCE].work_bytes;
     s->workspace_bytes[PK_BACKWARD_GRAPH] = plans[PK_PLAN_BACKWARD].work_bytes;
     s->workspace_bytes[PK_BACKWARD_INPUT] =
-        larger(PK_ALIGN(s->output_bytes) + plans[PK_PLAN_FORWARD_GRAPH].work_bytes,
+        larger(pk_padded(s->output_bytes) + plans[PK_PLAN_FORWARD_GRAPH].work_bytes,
                plans[PK_PLAN_BACKWARD].work_bytes);
     s->graph_bytes[PK_FORWARD_GRAPH] = s->graph_bytes[PK_BACKWARD_GRAPH] =
         s->graph_bytes[PK_BACKWARD_INPUT] = graph;
@@ -377,7 +378,7 @@ static enum psim_status recompute(struct pk_stage *stage, const struct unit *uni
                                   char *work, int set, struct psim_error *err)
 {
     struct messages forward = *messages;
-    const size_t out = PK_ALIGN(message_bytes(&unit->program, unit->program.out));
+    const size_t out = pk_padded(message_bytes(&unit->program, unit->program.out));
     enum psim_status status;
 
     forward.out = work;
@@ -415,7 +416,7 @@ static enum psim_status invert(struct pk_stage *stage, const struct unit *unit, 
 static enum psim_status run_inverting(struct pk_stage *stage, enum pk_pass pass,
                                       const struct pk_stage_call *call, struct psim_error *err)
 {
-    const size_t slot = PK_ALIGN(stage->sizes.input_bytes);
+    const size_t slot = pk_padded(stage->sizes.input_bytes);
     char *work = call->workspace;
     char *plans = work == NULL ? NULL : work + slots_bytes(stage);
     struct messages messages = {.out = (char *)call->out, .dout = (const char *)call->dout};
@@ -487,12 +488,11 @@ void pk_stage_initial(const struct pk_stage *stage, uint64_t seed, bool zero_las
                       float *parameters, float *statistics)
 {
     const struct pk_program *p = &stage->whole.program;
-    const int sets = stage->statistics == PK_STATISTICS_CODE ? 2 : 1;
 
     for (int i = 0; i < p->tensor_count; i++)
         fill_tensor(&p->tensors[i], seed, zero_last_norm && p->tensors[i].last_norm,
                     parameters + p->tensors[i].offset);
-    for (int k = 0; k < sets && statistics != NULL; k++)
+    for (int k = 0; k < set_count(stage) && statistics != NULL; k++)
         for (int i = 0; i < p->norm_count; i++) {
             float *start = statistics + (size_t)k * p->statistics_count + p->norms[i].offset;
 

@@ -56,7 +56,7 @@ struct ob_context {
 };
 
 /** One task of a job, `thread` in [0, threads): which scratch memory it may use. */
-typedef void ob_task(void *job, int64_t task, int thread);
+typedef void ob_task(const void *job, int64_t task, int thread);
 
 /** `threads` >= 1 with the caller's; PSIM_ERR_NOMEM also where the system gives no thread. */
 enum psim_status ob_pool_open(int threads, struct ob_pool **pool,
@@ -64,7 +64,15 @@ enum psim_status ob_pool_open(int threads, struct ob_pool **pool,
 void ob_pool_close(struct ob_pool *pool);
 
 /** Runs all tasks and returns when they are done.  Tasks are small against `job`, not nested. */
-void ob_run(struct pk_context *context, ob_task *task, void *job, int64_t tasks);
+void ob_run(struct pk_context *context, ob_task *task, const void *job, int64_t tasks);
+
+/** Whatever of a job stands for itself: one row of a matrix, one plane, one channel. */
+typedef void ob_row(const void *job, int64_t row);
+
+/** As ob_run, `each` >= 1 rows a task, the last may have fewer; in any order, so that a row may
+ *  write nothing that another one reads. */
+void ob_run_rows(struct pk_context *context, ob_row *row, const void *job, int64_t rows,
+                 int64_t each);
 
 int ob_threads(const struct pk_context *context);
 
@@ -84,6 +92,12 @@ OB_INLINE int64_t ob_min(int64_t a, int64_t b)
 OB_INLINE int64_t ob_max(int64_t a, int64_t b)
 {
     return a > b ? a : b;
+}
+
+/** Rows of `values` >= 1 values that make a task of some OB_CHUNK values. */
+OB_INLINE int64_t ob_rows_of_task(int64_t values)
+{
+    return ob_max(1, (int64_t)OB_CHUNK / values);
 }
 
 /** Rounded up to whole cache lines of floats. */

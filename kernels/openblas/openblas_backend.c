@@ -104,16 +104,9 @@ static const struct pk_operations operations = {
 const struct pk_backend pk_backend_openblas = {
     .name = "openblas",
     .summary = "sgemm from OpenBLAS, threads over the batch",
-    .memory = PK_MEMORY_HOST,
     .operations = &operations,
     .open = openblas_open,
     .close = openblas_close,
     .describe = openblas_describe,
-    .allocate = pk_host_allocate,
-    .release = pk_host_release,
-    .upload = pk_host_copy,
-    .download = pk_host_copy,
-    .copy = pk_host_copy,
-    .clear = pk_host_clear,
-    .wait = pk_host_wait,
+    PK_HOST_MEMORY,
 };

@@ -22,11 +22,8 @@ struct ob_outputs ob_outputs_of(const struct pk_conv_shape *shape, int64_t heigh
     struct ob_outputs o = {.p = pk_window_out(shape->h, shape),
                            .q = pk_window_out(shape->w, shape)};
     const int64_t image = (int64_t)o.p * o.q;
-    const int64_t fitting = floats / ob_max(1, height);
-    const int64_t wanted = ob_max(OUTPUTS_MIN, ob_min(OUTPUTS_MAX, fitting));
+    const int64_t wanted = ob_max(OUTPUTS_MIN, ob_min(OUTPUTS_MAX, floats / height));
 
-    if (image == 0 || shape->n == 0)
-        return (struct ob_outputs){0};
     o.images = image >= OUTPUTS_MIN ? 1 : (int)ob_min(shape->n, wanted / image);
     o.rows = (int)ob_max(1, ob_min(o.p, wanted / o.q));
     if (o.images > 1)
@@ -168,7 +165,7 @@ static void finish(const struct job *job, const struct ob_output_block *block, c
         }
 }
 
-static void forward_task(void *argument, int64_t task, int thread)
+static void forward_task(const void *argument, int64_t task, int thread)
 {
     const struct job *job = argument;
     const struct pk_conv_forward *op = job->op;

@@ -75,7 +75,7 @@ OB_CLONES static void add_columns(const struct pk_conv_shape *s, int p, int q, c
             }
 }
 
-static void data_task(void *argument, int64_t task, int thread)
+static void data_task(const void *argument, int64_t task, int thread)
 {
     const struct data_job *job = argument;
     const struct pk_conv_backward_data *op = job->op;
@@ -216,7 +216,7 @@ static void add_block(const struct weight_job *job, int64_t number, int64_t firs
     ob_multiply(&product);
 }
 
-static void weight_task(void *argument, int64_t task, int thread)
+static void weight_task(const void *argument, int64_t task, int thread)
 {
     const struct weight_job *job = argument;
     const int64_t part = task / job->channel_blocks, first_block = part * job->blocks;
@@ -231,7 +231,7 @@ static void weight_task(void *argument, int64_t task, int thread)
                   alone || block > first_block ? 1.0F : 0.0F, sums);
 }
 
-static void add_parts_task(void *argument, int64_t task, int thread)
+static void add_parts_task(const void *argument, int64_t task, int thread)
 {
     const struct weight_job *job = argument;
     const size_t first = (size_t)task * OB_CHUNK;

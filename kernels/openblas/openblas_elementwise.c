@@ -20,13 +20,13 @@ static struct part part_of(int64_t task, size_t count)
 
 static int64_t chunks(size_t count)
 {
-    return (int64_t)((count + OB_CHUNK - 1) / OB_CHUNK);
+    return ob_ceil((int64_t)count, (int64_t)OB_CHUNK);
 }
 
 /* An operation whose task is one chunk of `count` values: OB_CHUNKED(name) names the loop NAME_part
  * that computes values [first, end). */
 #define OB_CHUNKED(name)                                                                           \
-    static void name##_task(void *op, int64_t task, int thread)                                    \
+    static void name##_task(const void *op, int64_t task, int thread)                              \
     {                                                                                              \
         (void)thread;                                                                              \
         name##_part(op, part_of(task, ((const struct pk_##name *)op)->count));                     \
@@ -34,10 +34,9 @@ static int64_t chunks(size_t count)
     enum psim_status ob_##name(struct pk_context *context, const struct pk_##name *op,             \
                                const struct pk_workspace *workspace, struct psim_error *err)       \
     {                                                                                              \
-        struct pk_##name copy = *op;                                                               \
         (void)workspace;                                                                           \
         (void)err;                                                                                 \
-        ob_run(context, name##_task, &copy, chunks(op->count));                                    \
+        ob_run(context, name##_task, op, chunks(op->count));                                       \
         return PSIM_OK;                                                                            \
     }
 
@@ -126,46 +125,30 @@ OB_CLONES static void gelu_backward_part(const struct pk_gelu_backward *op, stru
 }
 OB_CHUNKED(gelu_backward)
 
-/* Rows are shared out so that a task has some OB_CHUNK values. */
-static int64_t rows_of_task(const struct pk_copy_rows *op)
-{
-    return ob_max(1, (int64_t)(OB_CHUNK / op->columns));
-}
-
-static void copy_rows_task(void *argument, int64_t task, int thread)
+static void copy_row(const void *argument, int64_t row)
 {
     const struct pk_copy_rows *op = argument;
-    const int64_t rows = rows_of_task(op);
-    const size_t first = (size_t)(task * rows);
-    const size_t end = first + (size_t)rows < op->rows ? first + (size_t)rows : op->rows;
+    const float *source = op->source + (size_t)row * op->source_stride;
+    float *target = op->target + (size_t)row * op->target_stride;
 
-    (void)thread;
-    for (size_t row = first; row < end; row++) {
-        const float *source = op->source + row * op->source_stride;
-        float *target = op->target + row * op->target_stride;
-
-        if (op->accumulate)
-            ob_add_to(target, source, op->columns);
-        else
-            memcpy(target, source, op->columns * sizeof(float));
-    }
+    if (op->accumulate)
+        ob_add_to(target, source, op->columns);
+    else
+        memcpy(target, source, op->columns * sizeof(float));
 }
 
 enum psim_status ob_copy_rows(struct pk_context *context, const struct pk_copy_rows *op,
                               const struct pk_workspace *workspace, struct psim_error *err)
 {
-    struct pk_copy_rows copy = *op;
-
     (void)workspace;
     (void)err;
-    if (op->rows > 0 && op->columns > 0)
-        ob_run(context, copy_rows_task, &copy, ob_ceil((int64_t)op->rows, rows_of_task(op)));
+    ob_run_rows(context, copy_row, op, (int64_t)op->rows, ob_rows_of_task((int64_t)op->columns));
     return PSIM_OK;
 }
 
 struct count_job {
-    struct pk_count_bad op;
-    atomic_llong bad;
+    const struct pk_count_bad *op;
+    atomic_llong *bad;
 };
 
 /* x - x is 0 for a finite x, NaN for any other. */
@@ -178,23 +161,24 @@ OB_CLONES static int64_t count_bad_part(const float *x, struct part part)
     return bad;
 }
 
-static void count_task(void *argument, int64_t task, int thread)
+static void count_task(const void *argument, int64_t task, int thread)
 {
-    struct count_job *job = argument;
+    const struct count_job *job = argument;
 
     (void)thread;
-    atomic_fetch_add(&job->bad, count_bad_part(job->op.x, part_of(task, job->op.count)));
+    atomic_fetch_add(job->bad, count_bad_part(job->op->x, part_of(task, job->op->count)));
 }
 
 enum psim_status ob_count_bad(struct pk_context *context, const struct pk_count_bad *op,
                               const struct pk_workspace *workspace, struct psim_error *err)
 {
-    struct count_job job = {.op = *op};
+    atomic_llong bad;
+    const struct count_job job = {.op = op, .bad = &bad};
 
     (void)workspace;
     (void)err;
-    atomic_init(&job.bad, 0);
+    atomic_init(&bad, 0);
     ob_run(context, count_task, &job, chunks(op->count));
-    *op->bad = atomic_load(&job.bad);
+    *op->bad = atomic_load(&bad);
     return PSIM_OK;
 }

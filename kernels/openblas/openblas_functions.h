@@ -98,4 +98,18 @@ OB_INLINE double ob_lane_sum(const double lane[OB_LANES])
     return sum;
 }
 
+/** The sum of x[0 .. count). */
+OB_INLINE double ob_sum(const float *x, int count)
+{
+    double lanes[OB_LANES] = {0};
+    int i = 0;
+
+    for (; i + OB_LANES <= count; i += OB_LANES)
+        for (int lane = 0; lane < OB_LANES; lane++)
+            lanes[lane] += (double)x[i + lane];
+    for (; i < count; i++)
+        lanes[i % OB_LANES] += (double)x[i];
+    return ob_lane_sum(lanes);
+}
+
 #endif

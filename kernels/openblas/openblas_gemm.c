@@ -21,7 +21,7 @@ void ob_multiply(const struct ob_product *p)
                 (blasint)ob_max(1, p->ldb), p->beta, p->c, (blasint)ob_max(1, p->ldc));
 }
 
-static void multiply_block(void *argument, int64_t task, int thread)
+static void multiply_block(const void *argument, int64_t task, int thread)
 {
     const struct job *job = argument;
     struct ob_product block = *job->product;
@@ -38,7 +38,7 @@ static void multiply_block(void *argument, int64_t task, int thread)
 
 void ob_multiply_parallel(struct pk_context *context, const struct ob_product *product)
 {
-    struct job job = {.product = product, .columns = ob_ceil(product->n, BLOCK)};
+    const struct job job = {.product = product, .columns = ob_ceil(product->n, BLOCK)};
 
     ob_run(context, multiply_block, &job, ob_ceil(product->m, BLOCK) * job.columns);
 }
@@ -66,20 +66,14 @@ enum psim_status ob_gemm(struct pk_context *context, const struct pk_gemm *op,
     return PSIM_OK;
 }
 
-struct bias_job {
-    const struct pk_linear_forward *op;
-    int rows; /* of one task */
-};
+/* Rows of biases that a task writes. */
+#define BIAS_ROWS 64
 
-static void write_bias(void *argument, int64_t task, int thread)
+static void write_bias(const void *argument, int64_t row)
 {
-    const struct bias_job *job = argument;
-    const struct pk_linear_forward *op = job->op;
-    const int64_t first = task * job->rows, end = ob_min(first + job->rows, op->rows);
+    const struct pk_linear_forward *op = argument;
 
-    (void)thread;
-    for (int64_t row = first; row < end; row++)
-        memcpy(op->y + row * op->out, op->bias, (size_t)op->out * sizeof(float));
+    memcpy(op->y + row * op->out, op->bias, (size_t)op->out * sizeof(float));
 }
 
 enum psim_status ob_linear_forward(struct pk_context *context, const struct pk_linear_forward *op,
@@ -97,12 +91,11 @@ enum psim_status ob_linear_forward(struct pk_context *context, const struct pk_l
                                        .beta = op->bias != NULL ? 1.0F : 0.0F,
                                        .c = op->y,
                                        .ldc = op->out};
-    struct bias_job job = {.op = op, .rows = 64};
 
     (void)workspace;
     (void)err;
-    if (op->bias != NULL && op->out > 0)
-        ob_run(context, write_bias, &job, ob_ceil(op->rows, job.rows));
+    if (op->bias != NULL)
+        ob_run_rows(context, write_bias, op, op->rows, BIAS_ROWS);
     ob_multiply_parallel(context, &product);
     return PSIM_OK;
 }

@@ -11,24 +11,12 @@
 /* Values of neighbouring channels that a task takes at least: short planes share cache lines. */
 #define SPAN 256
 
-/* Channels [first, end) of a task. */
-struct channels {
-    int first, end;
-};
-
 static int channels_of_task(int hw)
 {
-    return hw >= SPAN ? 1 : SPAN / (hw > 0 ? hw : 1);
+    return hw >= SPAN ? 1 : SPAN / hw;
 }
 
-static struct channels channels_of(int64_t task, int c, int hw)
-{
-    const int64_t count = channels_of_task(hw);
-
-    return (struct channels){(int)(task * count), (int)ob_min((task + 1) * count, c)};
-}
-
-static size_t plane(int sample, int channels, int channel, int hw)
+static size_t plane(int sample, int channels, int64_t channel, int hw)
 {
     return ((size_t)sample * (size_t)channels + (size_t)channel) * (size_t)hw;
 }
@@ -56,21 +44,22 @@ OB_INLINE void add_moments(const float *x, int count, double *sum, double *squar
     *squares += ob_lane_sum(second);
 }
 
-/* What a norm does to one plane: f = slope (x - mean) + shift, and what stands around it. */
+/* What a norm does to one channel: f = slope (x - mean) + shift, and what stands around it.  Arrays
+ * are those of the operation. */
 struct affine {
     float mean, slope, shift;
     bool relu;
-    const float *base;
+    const float *x, *base;
     float base_sign;
     float *y, *f;
 };
 
-OB_INLINE void apply(const struct affine *a, const float *x, int count)
+OB_INLINE void apply_plane(const struct affine *a, size_t at, int count)
 {
     const float mean = a->mean, slope = a->slope, shift = a->shift, sign = a->base_sign;
     const float lowest = a->relu ? 0 : -INFINITY;
-    const float *base = a->base;
-    float *y = a->y, *f = a->f;
+    const float *x = a->x + at, *base = a->base == NULL ? NULL : a->base + at;
+    float *y = a->y + at, *f = a->f == NULL ? NULL : a->f + at;
 
     if (base == NULL) {
         for (int i = 0; i < count; i++) {
@@ -90,8 +79,14 @@ OB_INLINE void apply(const struct affine *a, const float *x, int count)
     }
 }
 
+OB_CLONES static void apply(const struct affine *a, int n, int c, int64_t channel, int hw)
+{
+    for (int sample = 0; sample < n; sample++)
+        apply_plane(a, plane(sample, c, channel, hw), hw);
+}
+
 /* Writes the statistics of one channel. */
-OB_CLONES static void find_statistics(const struct pk_norm_forward *op, int channel)
+OB_CLONES static void find_statistics(const struct pk_norm_forward *op, int64_t channel)
 {
     const double count = (double)op->n * op->hw;
     double sum = 0, squares = 0, mean, variance;
@@ -113,85 +108,65 @@ OB_CLONES static void find_statistics(const struct pk_norm_forward *op, int chan
     }
 }
 
-OB_CLONES static void normalise(const struct pk_norm_forward *op, int channel)
+static void normalise(const struct pk_norm_forward *op, int64_t channel)
 {
-    struct affine affine = {.mean = op->mean[channel],
-                            .slope = op->inv_std[channel] * op->scale[channel],
-                            .shift = op->shift[channel],
-                            .relu = op->relu,
-                            .base_sign = op->base_sign};
+    const struct affine affine = {.mean = op->mean[channel],
+                                  .slope = op->inv_std[channel] * op->scale[channel],
+                                  .shift = op->shift[channel],
+                                  .relu = op->relu,
+                                  .x = op->x,
+                                  .base = op->base,
+                                  .base_sign = op->base_sign,
+                                  .y = op->y,
+                                  .f = op->f};
 
-    for (int sample = 0; sample < op->n; sample++) {
-        const size_t at = plane(sample, op->c, channel, op->hw);
-
-        affine.base = op->base == NULL ? NULL : op->base + at;
-        affine.y = op->y + at;
-        affine.f = op->f == NULL ? NULL : op->f + at;
-        apply(&affine, op->x + at, op->hw);
-    }
+    apply(&affine, op->n, op->c, channel, op->hw);
 }
 
-static void forward_task(void *argument, int64_t task, int thread)
+static void forward_task(const void *argument, int64_t task, int thread)
 {
     const struct pk_norm_forward *op = argument;
-    const struct channels part = channels_of(task, op->c, op->hw);
+    const int64_t each = channels_of_task(op->hw), first = task * each;
+    const int64_t end = ob_min(first + each, op->c);
 
     (void)thread;
-    for (int channel = part.first; channel < part.end; channel++)
+    for (int64_t channel = first; channel < end; channel++)
         find_statistics(op, channel);
-    for (int channel = part.first; channel < part.end; channel++)
+    for (int64_t channel = first; channel < end; channel++)
         normalise(op, channel);
 }
 
 enum psim_status ob_norm_forward(struct pk_context *context, const struct pk_norm_forward *op,
                                  const struct pk_workspace *workspace, struct psim_error *err)
 {
-    struct pk_norm_forward copy = *op;
-
     (void)workspace;
     (void)err;
-    if (op->n > 0 && op->hw > 0)
-        ob_run(context, forward_task, &copy, ob_ceil(op->c, channels_of_task(op->hw)));
+    ob_run(context, forward_task, op, ob_ceil(op->c, channels_of_task(op->hw)));
     return PSIM_OK;
 }
 
-OB_CLONES static void infer_channel(const struct pk_norm_inference *op, int channel)
-{
-    const double spread = (double)op->running_variance[channel] + (double)op->epsilon;
-    struct affine affine = {.mean = op->running_mean[channel],
-                            .slope = (float)(op->scale[channel] / sqrt(spread)),
-                            .shift = op->shift[channel],
-                            .relu = op->relu,
-                            .base_sign = op->base_sign};
-
-    for (int sample = 0; sample < op->n; sample++) {
-        const size_t at = plane(sample, op->c, channel, op->hw);
-
-        affine.base = op->base == NULL ? NULL : op->base + at;
-        affine.y = op->y + at;
-        apply(&affine, op->x + at, op->hw);
-    }
-}
-
-static void inference_task(void *argument, int64_t task, int thread)
+static void infer_channel(const void *argument, int64_t channel)
 {
     const struct pk_norm_inference *op = argument;
-    const struct channels part = channels_of(task, op->c, op->hw);
+    const double spread = (double)op->running_variance[channel] + (double)op->epsilon;
+    const struct affine affine = {.mean = op->running_mean[channel],
+                                  .slope = (float)(op->scale[channel] / sqrt(spread)),
+                                  .shift = op->shift[channel],
+                                  .relu = op->relu,
+                                  .x = op->x,
+                                  .base = op->base,
+                                  .base_sign = op->base_sign,
+                                  .y = op->y};
 
-    (void)thread;
-    for (int channel = part.first; channel < part.end; channel++)
-        infer_channel(op, channel);
+    apply(&affine, op->n, op->c, channel, op->hw);
 }
 
 enum psim_status ob_norm_inference(struct pk_context *context, const struct pk_norm_inference *op,
                                    const struct pk_workspace *workspace, struct psim_error *err)
 {
-    struct pk_norm_inference copy = *op;
-
     (void)workspace;
     (void)err;
-    if (op->n > 0 && op->hw > 0)
-        ob_run(context, inference_task, &copy, ob_ceil(op->c, channels_of_task(op->hw)));
+    ob_run_rows(context, infer_channel, op, op->c, channels_of_task(op->hw));
     return PSIM_OK;
 }
 
@@ -241,8 +216,9 @@ OB_INLINE void add_gradients(const float *x, const float *dy, int count, float m
 
 /* dx = slope (g - mean(g) - x^ mean(g x^)) with x^ = (x - mean) inv_std; arXiv:1502.03167
  * section 3. */
-OB_CLONES static void backward_channel(const struct pk_norm_backward *op, int channel)
+OB_CLONES static void backward_channel(const void *argument, int64_t channel)
 {
+    const struct pk_norm_backward *op = argument;
     const float mean = op->mean[channel], inv_std = op->inv_std[channel];
     const float slope = inv_std * op->scale[channel], shift = op->shift[channel];
     const double count = (double)op->n * op->hw;
@@ -271,24 +247,11 @@ OB_CLONES static void backward_channel(const struct pk_norm_backward *op, int ch
     }
 }
 
-static void backward_task(void *argument, int64_t task, int thread)
-{
-    const struct pk_norm_backward *op = argument;
-    const struct channels part = channels_of(task, op->c, op->hw);
-
-    (void)thread;
-    for (int channel = part.first; channel < part.end; channel++)
-        backward_channel(op, channel);
-}
-
 enum psim_status ob_norm_backward(struct pk_context *context, const struct pk_norm_backward *op,
                                   const struct pk_workspace *workspace, struct psim_error *err)
 {
-    struct pk_norm_backward copy = *op;
-
     (void)workspace;
     (void)err;
-    if (op->n > 0 && op->hw > 0)
-        ob_run(context, backward_task, &copy, ob_ceil(op->c, channels_of_task(op->hw)));
+    ob_run_rows(context, backward_channel, op, op->c, channels_of_task(op->hw));
     return PSIM_OK;
 }

@@ -1,27 +1,10 @@
-/* Pooling; a task has one plane, or as many short ones as make some work. */
+/* Pooling and sums of planes; a task has one plane, or as many short ones as make some work. */
 #include "kernels/openblas/openblas.h"
 
 #include "kernels/openblas/openblas_functions.h"
 
 #include <math.h>
 #include <string.h>
-
-struct planes {
-    int64_t first, end;
-};
-
-/* Planes of `values` values for each task. */
-static int64_t planes_of_task(int64_t values)
-{
-    return ob_max(1, (int64_t)OB_CHUNK / ob_max(1, values));
-}
-
-static struct planes planes_of(int64_t task, int64_t count, int64_t values)
-{
-    const int64_t size = planes_of_task(values);
-
-    return (struct planes){task * size, ob_min((task + 1) * size, count)};
-}
 
 /* The window of output (i, j) inside the image: rows [top, bottom), columns [left, right). */
 struct window {
@@ -58,139 +41,99 @@ OB_INLINE int find_largest(const float *x, int width, struct window window)
     return best;
 }
 
-static void pool_forward_task(void *argument, int64_t task, int thread)
+static void pool_plane(const void *argument, int64_t at)
 {
     const struct pk_pool_forward *op = argument;
     const struct pk_conv_shape *s = &op->shape;
     const int p = pk_window_out(s->h, s), q = pk_window_out(s->w, s);
-    const struct planes part = planes_of(task, (int64_t)s->n * s->c, (int64_t)s->h * s->w);
+    const float *x = op->x + at * s->h * s->w;
+    float *y = op->y + at * p * q;
+    int32_t *index = op->index == NULL ? NULL : op->index + at * p * q;
 
-    (void)thread;
-    for (int64_t at = part.first; at < part.end; at++) {
-        const float *x = op->x + at * s->h * s->w;
-        float *y = op->y + at * p * q;
-        int32_t *index = op->index == NULL ? NULL : op->index + at * p * q;
+    for (int i = 0; i < p; i++)
+        for (int j = 0; j < q; j++) {
+            const int best = find_largest(x, s->w, window_of(s, i, j));
 
-        for (int i = 0; i < p; i++)
-            for (int j = 0; j < q; j++) {
-                const int best = find_largest(x, s->w, window_of(s, i, j));
-
-                y[i * q + j] = x[best];
-                if (index != NULL)
-                    index[i * q + j] = best;
-            }
-    }
+            y[i * q + j] = x[best];
+            if (index != NULL)
+                index[i * q + j] = best;
+        }
 }
 
 enum psim_status ob_pool_forward(struct pk_context *context, const struct pk_pool_forward *op,
                                  const struct pk_workspace *workspace, struct psim_error *err)
 {
-    struct pk_pool_forward copy = *op;
-    const struct pk_conv_shape *s = &copy.shape;
+    const struct pk_conv_shape *s = &op->shape;
 
     (void)workspace;
     (void)err;
-    ob_run(context, pool_forward_task, &copy,
-           ob_ceil((int64_t)s->n * s->c, planes_of_task((int64_t)s->h * s->w)));
+    ob_run_rows(context, pool_plane, op, (int64_t)s->n * s->c,
+                ob_rows_of_task((int64_t)s->h * s->w));
     return PSIM_OK;
 }
 
-static void pool_backward_task(void *argument, int64_t task, int thread)
+static void pool_backward_plane(const void *argument, int64_t at)
 {
     const struct pk_pool_backward *op = argument;
     const struct pk_conv_shape *s = &op->shape;
     const int64_t outputs = (int64_t)pk_window_out(s->h, s) * pk_window_out(s->w, s);
     const int64_t inputs = (int64_t)s->h * s->w;
-    const struct planes part = planes_of(task, (int64_t)s->n * s->c, inputs);
+    const float *dy = op->dy + at * outputs;
+    const int32_t *index = op->index + at * outputs;
+    float *dx = op->dx + at * inputs;
 
-    (void)thread;
-    for (int64_t at = part.first; at < part.end; at++) {
-        const float *dy = op->dy + at * outputs;
-        const int32_t *index = op->index + at * outputs;
-        float *dx = op->dx + at * inputs;
-
-        memset(dx, 0, (size_t)inputs * sizeof(float));
-        for (int64_t i = 0; i < outputs; i++)
-            dx[index[i]] += dy[i];
-    }
+    memset(dx, 0, (size_t)inputs * sizeof(float));
+    for (int64_t i = 0; i < outputs; i++)
+        dx[index[i]] += dy[i];
 }
 
 enum psim_status ob_pool_backward(struct pk_context *context, const struct pk_pool_backward *op,
                                   const struct pk_workspace *workspace, struct psim_error *err)
 {
-    struct pk_pool_backward copy = *op;
-    const struct pk_conv_shape *s = &copy.shape;
+    const struct pk_conv_shape *s = &op->shape;
 
     (void)workspace;
     (void)err;
-    ob_run(context, pool_backward_task, &copy,
-           ob_ceil((int64_t)s->n * s->c, planes_of_task((int64_t)s->h * s->w)));
+    ob_run_rows(context, pool_backward_plane, op, (int64_t)s->n * s->c,
+                ob_rows_of_task((int64_t)s->h * s->w));
     return PSIM_OK;
 }
 
-OB_CLONES static double sum_values(const float *x, int count)
-{
-    double lanes[OB_LANES] = {0};
-    int i = 0;
-
-    for (; i + OB_LANES <= count; i += OB_LANES)
-        for (int lane = 0; lane < OB_LANES; lane++)
-            lanes[lane] += (double)x[i + lane];
-    for (; i < count; i++)
-        lanes[i % OB_LANES] += (double)x[i];
-    return ob_lane_sum(lanes);
-}
-
-static void average_forward_task(void *argument, int64_t task, int thread)
+OB_CLONES static void average_plane(const void *argument, int64_t at)
 {
     const struct pk_average_forward *op = argument;
-    const struct planes part = planes_of(task, (int64_t)op->n * op->c, op->hw);
 
-    (void)thread;
-    for (int64_t at = part.first; at < part.end; at++)
-        op->y[(size_t)(at / op->c) * op->y_stride + (size_t)(at % op->c)] =
-            (float)(sum_values(op->x + at * op->hw, op->hw) / op->hw);
+    op->y[(size_t)(at / op->c) * op->y_stride + (size_t)(at % op->c)] =
+        (float)(ob_sum(op->x + at * op->hw, op->hw) / op->hw);
 }
 
 enum psim_status ob_average_forward(struct pk_context *context, const struct pk_average_forward *op,
                                     const struct pk_workspace *workspace, struct psim_error *err)
 {
-    struct pk_average_forward copy = *op;
-
     (void)workspace;
     (void)err;
-    if (op->hw > 0)
-        ob_run(context, average_forward_task, &copy,
-               ob_ceil((int64_t)op->n * op->c, planes_of_task(op->hw)));
+    ob_run_rows(context, average_plane, op, (int64_t)op->n * op->c, ob_rows_of_task(op->hw));
     return PSIM_OK;
 }
 
-static void average_backward_task(void *argument, int64_t task, int thread)
+static void average_backward_plane(const void *argument, int64_t at)
 {
     const struct pk_average_backward *op = argument;
-    const struct planes part = planes_of(task, (int64_t)op->n * op->c, op->hw);
+    const float dy = op->dy[(size_t)(at / op->c) * op->dy_stride + (size_t)(at % op->c)];
+    const float share = dy / (float)op->hw;
 
-    (void)thread;
-    for (int64_t at = part.first; at < part.end; at++) {
-        const float dy = op->dy[(size_t)(at / op->c) * op->dy_stride + (size_t)(at % op->c)];
-        const float share = dy / (float)op->hw;
-
-        for (int i = 0; i < op->hw; i++)
-            op->dx[at * op->hw + i] = share;
-    }
+    for (int i = 0; i < op->hw; i++)
+        op->dx[at * op->hw + i] = share;
 }
 
 enum psim_status ob_average_backward(struct pk_context *context,
                                      const struct pk_average_backward *op,
                                      const struct pk_workspace *workspace, struct psim_error *err)
 {
-    struct pk_average_backward copy = *op;
-
     (void)workspace;
     (void)err;
-    if (op->hw > 0)
-        ob_run(context, average_backward_task, &copy,
-               ob_ceil((int64_t)op->n * op->c, planes_of_task(op->hw)));
+    ob_run_rows(context, average_backward_plane, op, (int64_t)op->n * op->c,
+                ob_rows_of_task(op->hw));
     return PSIM_OK;
 }
 
@@ -201,7 +144,7 @@ struct sum_job {
 };
 
 /* Planes of one value (a matrix) are summed down its columns, all columns of a task abreast. */
-static void sum_task(void *argument, int64_t task, int thread)
+OB_CLONES static void sum_task(const void *argument, int64_t task, int thread)
 {
     const struct sum_job *job = argument;
     const int first = (int)task * job->rows_of_task;
@@ -213,7 +156,7 @@ static void sum_task(void *argument, int64_t task, int thread)
         for (int row = first; row < end; row++) {
             const float *values = job->values + (sample * job->rows + row) * job->hw;
 
-            sums[row - first] += job->hw == 1 ? (double)*values : sum_values(values, job->hw);
+            sums[row - first] += job->hw == 1 ? (double)*values : ob_sum(values, job->hw);
         }
     for (int row = first; row < end; row++)
         job->sum[row] = (float)((double)job->sum[row] + sums[row - first]);
@@ -222,7 +165,7 @@ static void sum_task(void *argument, int64_t task, int thread)
 void ob_sum_planes(struct pk_context *context, const float *values, int n, int rows, int hw,
                    float *sum)
 {
-    struct sum_job job = {values, n, rows, hw, hw >= 64 ? 1 : 64, sum};
+    const struct sum_job job = {values, n, rows, hw, hw >= 64 ? 1 : 64, sum};
 
     ob_run(context, sum_task, &job, ob_ceil(rows, job.rows_of_task));
 }

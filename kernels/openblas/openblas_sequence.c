@@ -6,35 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-struct rows {
-    int64_t first, end;
-};
-
-static int64_t rows_of_task(int64_t columns)
-{
-    return ob_max(1, (int64_t)OB_CHUNK / ob_max(1, columns));
-}
-
-static struct rows rows_of(int64_t task, int64_t count, int64_t columns)
-{
-    const int64_t size = rows_of_task(columns);
-
-    return (struct rows){task * size, ob_min((task + 1) * size, count)};
-}
-
-OB_INLINE double sum_of(const float *x, int count)
-{
-    double lanes[OB_LANES] = {0};
-    int i = 0;
-
-    for (; i + OB_LANES <= count; i += OB_LANES)
-        for (int lane = 0; lane < OB_LANES; lane++)
-            lanes[lane] += (double)x[i + lane];
-    for (; i < count; i++)
-        lanes[i % OB_LANES] += (double)x[i];
-    return ob_lane_sum(lanes);
-}
-
 /* The sum of (a - mean) b; of squares where b is NULL. */
 OB_INLINE double sum_of_products(const float *a, double mean, const float *b, int count)
 {
@@ -55,11 +26,12 @@ OB_INLINE double sum_of_products(const float *a, double mean, const float *b, in
     return ob_lane_sum(lanes);
 }
 
-OB_CLONES static void layer_norm_row(const struct pk_layer_norm_forward *op, int64_t row)
+OB_CLONES static void layer_norm_row(const void *argument, int64_t row)
 {
+    const struct pk_layer_norm_forward *op = argument;
     const int columns = op->columns;
     const float *x = op->x + row * columns, *scale = op->scale, *shift = op->shift;
-    const double mean = sum_of(x, columns) / columns;
+    const double mean = ob_sum(x, columns) / columns;
     const double variance = sum_of_products(x, mean, NULL, columns) / columns;
     const double inv_std = 1 / sqrt(variance + (double)op->epsilon);
     const float centre = (float)mean, slope = (float)inv_std;
@@ -71,26 +43,13 @@ OB_CLONES static void layer_norm_row(const struct pk_layer_norm_forward *op, int
         y[i] = (x[i] - centre) * slope * scale[i] + shift[i];
 }
 
-static void layer_norm_task(void *argument, int64_t task, int thread)
-{
-    const struct pk_layer_norm_forward *op = argument;
-    const struct rows part = rows_of(task, op->rows, op->columns);
-
-    (void)thread;
-    for (int64_t row = part.first; row < part.end; row++)
-        layer_norm_row(op, row);
-}
-
 enum psim_status ob_layer_norm_forward(struct pk_context *context,
                                        const struct pk_layer_norm_forward *op,
                                        const struct pk_workspace *workspace, struct psim_error *err)
 {
-    struct pk_layer_norm_forward copy = *op;
-
     (void)workspace;
     (void)err;
-    if (op->columns > 0)
-        ob_run(context, layer_norm_task, &copy, ob_ceil(op->rows, rows_of_task(op->columns)));
+    ob_run_rows(context, layer_norm_row, op, op->rows, ob_rows_of_task(op->columns));
     return PSIM_OK;
 }
 
@@ -117,7 +76,7 @@ OB_CLONES static void layer_norm_sums(const struct pk_layer_norm_backward *op, i
     }
 }
 
-static void layer_norm_sums_task(void *argument, int64_t task, int thread)
+static void layer_norm_sums_task(const void *argument, int64_t task, int thread)
 {
     const struct pk_layer_norm_backward *op = argument;
     const int first = (int)task * COLUMNS;
@@ -127,8 +86,9 @@ static void layer_norm_sums_task(void *argument, int64_t task, int thread)
 }
 
 /* dx = inv_std (g - mean(g) - x^ mean(g x^)) with g = scale dy. */
-OB_CLONES static void layer_norm_backward_row(const struct pk_layer_norm_backward *op, int64_t row)
+OB_CLONES static void layer_norm_backward_row(const void *argument, int64_t row)
 {
+    const struct pk_layer_norm_backward *op = argument;
     const int columns = op->columns;
     const float *x = op->x + row * columns, *dy = op->dy + row * columns, *scale = op->scale;
     const float mean = op->mean[row], inv_std = op->inv_std[row];
@@ -156,30 +116,16 @@ OB_CLONES static void layer_norm_backward_row(const struct pk_layer_norm_backwar
         dx[i] = inv_std * (dy[i] * scale[i] - of_mean - (x[i] - mean) * of_x);
 }
 
-static void layer_norm_backward_task(void *argument, int64_t task, int thread)
-{
-    const struct pk_layer_norm_backward *op = argument;
-    const struct rows part = rows_of(task, op->rows, op->columns);
-
-    (void)thread;
-    for (int64_t row = part.first; row < part.end; row++)
-        layer_norm_backward_row(op, row);
-}
-
 /* The sums come first: dx may be dy. */
 enum psim_status ob_layer_norm_backward(struct pk_context *context,
                                         const struct pk_layer_norm_backward *op,
                                         const struct pk_workspace *workspace,
                                         struct psim_error *err)
 {
-    struct pk_layer_norm_backward copy = *op;
-
     (void)workspace;
     (void)err;
-    if (op->columns == 0)
-        return PSIM_OK;
-    ob_run(context, layer_norm_sums_task, &copy, ob_ceil(op->columns, COLUMNS));
-    ob_run(context, layer_norm_backward_task, &copy, ob_ceil(op->rows, rows_of_task(op->columns)));
+    ob_run(context, layer_norm_sums_task, op, ob_ceil(op->columns, COLUMNS));
+    ob_run_rows(context, layer_norm_backward_row, op, op->rows, ob_rows_of_task(op->columns));
     return PSIM_OK;
 }
 
@@ -245,8 +191,9 @@ static int32_t first_largest(const float *x, int count)
     return best;
 }
 
-OB_CLONES static void cross_entropy_row(const struct pk_cross_entropy *op, int64_t row)
+OB_CLONES static void cross_entropy_row(const void *argument, int64_t row)
 {
+    const struct pk_cross_entropy *op = argument;
     const int classes = op->classes;
     const int32_t label = op->labels[row];
     const float *x = op->logits + row * classes;
@@ -268,64 +215,43 @@ OB_CLONES static void cross_entropy_row(const struct pk_cross_entropy *op, int64
     }
 }
 
-static void cross_entropy_task(void *argument, int64_t task, int thread)
-{
-    const struct pk_cross_entropy *op = argument;
-    const struct rows part = rows_of(task, op->rows, op->classes);
-
-    (void)thread;
-    for (int64_t row = part.first; row < part.end; row++)
-        cross_entropy_row(op, row);
-}
-
 enum psim_status ob_cross_entropy(struct pk_context *context, const struct pk_cross_entropy *op,
                                   const struct pk_workspace *workspace, struct psim_error *err)
 {
-    struct pk_cross_entropy copy = *op;
-
     (void)workspace;
     (void)err;
-    if (op->classes > 0)
-        ob_run(context, cross_entropy_task, &copy, ob_ceil(op->rows, rows_of_task(op->classes)));
+    ob_run_rows(context, cross_entropy_row, op, op->rows, ob_rows_of_task(op->classes));
     return PSIM_OK;
 }
 
-static void embed_task(void *argument, int64_t task, int thread)
+static void embed_row(const void *argument, int64_t row)
 {
     const struct pk_embedding_forward *op = argument;
-    const struct rows part = rows_of(task, op->rows, op->columns);
     const int64_t columns = op->columns;
+    const int32_t index = op->index[row];
+    const bool known = index >= 0 && index < op->entries;
+    float *y = op->y + row * columns;
 
-    (void)thread;
-    for (int64_t row = part.first; row < part.end; row++) {
-        const int32_t index = op->index[row];
-        const bool known = index >= 0 && index < op->entries;
-        float *y = op->y + row * columns;
-
-        if (known)
-            memcpy(y, op->table + index * columns, (size_t)columns * sizeof(float));
-        for (int64_t i = 0; i < columns && !known; i++)
-            y[i] = NAN;
-        if (op->position != NULL)
-            ob_add_to(y, op->position + row % op->tokens * columns, (size_t)columns);
-    }
+    if (known)
+        memcpy(y, op->table + index * columns, (size_t)columns * sizeof(float));
+    for (int64_t i = 0; i < columns && !known; i++)
+        y[i] = NAN;
+    if (op->position != NULL)
+        ob_add_to(y, op->position + row % op->tokens * columns, (size_t)columns);
 }
 
 enum psim_status ob_embedding_forward(struct pk_context *context,
                                       const struct pk_embedding_forward *op,
                                       const struct pk_workspace *workspace, struct psim_error *err)
 {
-    struct pk_embedding_forward copy = *op;
-
     (void)workspace;
     (void)err;
-    if (op->columns > 0)
-        ob_run(context, embed_task, &copy, ob_ceil(op->rows, rows_of_task(op->columns)));
+    ob_run_rows(context, embed_row, op, op->rows, ob_rows_of_task(op->columns));
     return PSIM_OK;
 }
 
 /* A task has some columns of the tables and adds all rows to them in their order. */
-static void embed_backward_task(void *argument, int64_t task, int thread)
+static void embed_backward_task(const void *argument, int64_t task, int thread)
 {
     const struct pk_embedding_backward *op = argument;
     const int64_t columns = op->columns, first = task * COLUMNS;
@@ -348,11 +274,9 @@ enum psim_status ob_embedding_backward(struct pk_context *context,
                                        const struct pk_embedding_backward *op,
                                        const struct pk_workspace *workspace, struct psim_error *err)
 {
-    struct pk_embedding_backward copy = *op;
-
     (void)workspace;
     (void)err;
-    ob_run(context, embed_backward_task, &copy, ob_ceil(op->columns, COLUMNS));
+    ob_run(context, embed_backward_task, op, ob_ceil(op->columns, COLUMNS));
     return PSIM_OK;
 }
 
@@ -418,7 +342,7 @@ static void weigh_head(const struct head *head, bool transpose, float alpha, con
     ob_multiply(&product);
 }
 
-static void attention_task(void *argument, int64_t task, int thread)
+static void attention_task(const void *argument, int64_t task, int thread)
 {
     const struct pk_attention_forward *op = argument;
     const struct head head = head_of(task, op->tokens, op->heads, op->d);
@@ -441,17 +365,14 @@ enum psim_status ob_attention_forward(struct pk_context *context,
                                       const struct pk_attention_forward *op,
                                       const struct pk_workspace *workspace, struct psim_error *err)
 {
-    struct pk_attention_forward copy = *op;
-
     (void)workspace;
     (void)err;
-    if (op->tokens > 0 && op->d > 0)
-        ob_run(context, attention_task, &copy, (int64_t)op->n * op->heads);
+    ob_run(context, attention_task, op, (int64_t)op->n * op->heads);
     return PSIM_OK;
 }
 
 struct attention_job {
-    struct pk_attention_backward op;
+    const struct pk_attention_backward *op;
     float *scratch; /* [threads, tokens, tokens] */
 };
 
@@ -464,10 +385,10 @@ OB_CLONES static void softmax_backward(const float *p, float *dp, int count)
         dp[i] = p[i] * (dp[i] - mean);
 }
 
-static void attention_backward_task(void *argument, int64_t task, int thread)
+static void attention_backward_task(const void *argument, int64_t task, int thread)
 {
     const struct attention_job *job = argument;
-    const struct pk_attention_backward *op = &job->op;
+    const struct pk_attention_backward *op = job->op;
     const struct head head = head_of(task, op->tokens, op->heads, op->d);
     const float *q = op->qkv + head.qkv, *k = q + head.y_row, *v = k + head.y_row;
     const float *p = op->probabilities + head.probabilities, *dy = op->dy + head.y;
@@ -492,10 +413,9 @@ enum psim_status ob_attention_backward(struct pk_context *context,
                                        const struct pk_attention_backward *op,
                                        const struct pk_workspace *workspace, struct psim_error *err)
 {
-    struct attention_job job = {.op = *op, .scratch = workspace->data};
+    const struct attention_job job = {.op = op, .scratch = workspace->data};
 
     (void)err;
-    if (op->tokens > 0 && op->d > 0)
-        ob_run(context, attention_backward_task, &job, (int64_t)op->n * op->heads);
+    ob_run(context, attention_backward_task, &job, (int64_t)op->n * op->heads);
     return PSIM_OK;
 }

@@ -22,7 +22,7 @@ struct ob_pool {
     atomic_int busy;     /* helpers at work on it; rises under the lock only */
     bool open, stop;     /* a helper may join; there will be no more jobs */
     ob_task *task;
-    void *job;
+    const void *job;
     int64_t tasks;
     atomic_llong next;
     int helpers;
@@ -133,7 +133,7 @@ static void close_job(struct ob_pool *pool)
     pthread_mutex_unlock(&pool->lock);
 }
 
-void ob_run(struct pk_context *context, ob_task *task, void *job, int64_t tasks)
+void ob_run(struct pk_context *context, ob_task *task, const void *job, int64_t tasks)
 {
     struct ob_pool *pool = ((struct ob_context *)context)->pool;
 
@@ -153,6 +153,30 @@ void ob_run(struct pk_context *context, ob_task *task, void *job, int64_t tasks)
     pthread_mutex_unlock(&pool->lock);
     take_tasks(pool, 0);
     close_job(pool);
+}
+
+struct rows_job {
+    ob_row *row;
+    const void *job;
+    int64_t rows, each;
+};
+
+static void rows_task(const void *argument, int64_t task, int thread)
+{
+    const struct rows_job *job = argument;
+    const int64_t first = task * job->each, end = ob_min(first + job->each, job->rows);
+
+    (void)thread;
+    for (int64_t row = first; row < end; row++)
+        job->row(job->job, row);
+}
+
+void ob_run_rows(struct pk_context *context, ob_row *row, const void *job, int64_t rows,
+                 int64_t each)
+{
+    const struct rows_job rows_job = {.row = row, .job = job, .rows = rows, .each = each};
+
+    ob_run(context, rows_task, &rows_job, ob_ceil(rows, each));
 }
 
 int ob_threads(const struct pk_context *context)

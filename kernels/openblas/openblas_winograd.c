@@ -113,7 +113,7 @@ OB_CLONES static void transform_filter_row(const float *weight, int columns, boo
 }
 
 /* Rows of the weights as they are stored: outputs, or inputs where the convolution is turned. */
-static void filter_task(void *argument, int64_t row, int thread)
+static void filter_task(const void *argument, int64_t row, int thread)
 {
     const struct job *job = argument;
     const struct ob_winograd *op = job->op;
@@ -197,7 +197,7 @@ OB_CLONES static void scatter_tiles(const struct ob_winograd *op, const struct o
         }
 }
 
-static void block_task(void *argument, int64_t task, int thread)
+static void block_task(const void *argument, int64_t task, int thread)
 {
     const struct job *job = argument;
     const struct ob_winograd *op = job->op;

@@ -40,10 +40,12 @@ struct ob_winograd {
 /** Whether it saves work: enough channels, little waste at the edges. */
 bool ob_winograd_fits(const struct pk_conv_shape *shape);
 
+/** y [n, k, p, q] of x [n, c, h, w]; workspace in bytes. */
 size_t ob_winograd_workspace(const struct pk_context *context, const struct ob_winograd *op);
 void ob_winograd_run(struct pk_context *context, const struct ob_winograd *op,
                      const struct pk_workspace *workspace);
 
+/** dweight += of a shape that fits; dbias is not touched; workspace in bytes. */
 size_t ob_winograd_weight_workspace(const struct pk_context *context,
                                     const struct pk_conv_backward_weight *op);
 void ob_winograd_weight_run(struct pk_context *context, const struct pk_conv_backward_weight *op,
@@ -69,6 +71,7 @@ struct ob_block {
 
 /** Blocks of some `wanted` tiles for outputs of p x q; n images in all. */
 struct ob_tiles ob_tiles_of(int n, int p, int q, int wanted);
+/** `block` in [0, tiles->blocks). */
 struct ob_block ob_block_of(const struct ob_tiles *tiles, int n, int64_t block);
 
 /** Most tiles in a block, rounded up so that rows of it start on cache lines. */
@@ -83,7 +86,8 @@ OB_INLINE size_t ob_position_pitch(size_t rows, size_t pitch)
 /** Scratch that ob_gather_tiles needs for a block: [2 rows + 2][4][images * columns]. */
 size_t ob_gather_floats(const struct ob_tiles *tiles);
 
-/** V[position, channel, tile] = B' d B for all c channels of x. */
+/** V[position, channel, tile] = B' d B for all c channels of x [n, c, h, w]: rows of tiles are
+ * `pitch` values apart, positions ob_position_pitch(c, pitch). */
 void ob_gather_tiles(const float *x, int c, int h, int w, int pad, const struct ob_block *block,
                      size_t pitch, float *scratch, float *v);
 #endif

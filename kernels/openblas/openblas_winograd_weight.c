@@ -139,7 +139,7 @@ OB_CLONES static void gather_gradients(const struct pk_conv_backward_weight *op,
         }
 }
 
-static void sum_task(void *argument, int64_t task, int thread)
+static void sum_task(const void *argument, int64_t task, int thread)
 {
     const struct job *job = argument;
     const struct layout *l = &job->layout;
@@ -225,7 +225,7 @@ OB_CLONES static void add_filter_row(const struct job *job, int64_t k)
     }
 }
 
-static void filter_task(void *argument, int64_t k, int thread)
+static void filter_task(const void *argument, int64_t k, int thread)
 {
     (void)thread;
     add_filter_row(argument, k);

@@ -44,16 +44,9 @@ static const struct pk_operations operations = {
 const struct pk_backend pk_backend_ref = {
     .name = "ref",
     .summary = "plain C with double accumulation: the reference",
-    .memory = PK_MEMORY_HOST,
     .operations = &operations,
     .open = ref_open,
     .close = ref_close,
     .describe = ref_describe,
-    .allocate = pk_host_allocate,
-    .release = pk_host_release,
-    .upload = pk_host_copy,
-    .download = pk_host_copy,
-    .copy = pk_host_copy,
-    .clear = pk_host_clear,
-    .wait = pk_host_wait,
+    PK_HOST_MEMORY,
 };

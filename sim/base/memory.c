@@ -41,6 +41,21 @@ void *psim_realloc(void *block, size_t count, size_t size)
     return realloc(block, count * size == 0 ? 1 : count * size);
 }
 
+bool psim_grow(void **array, int count, int *capacity, size_t size)
+{
+    const int wanted = *capacity == 0 ? 16 : 2 * *capacity;
+    void *grown;
+
+    if (count < *capacity)
+        return true;
+    grown = psim_realloc(*array, (size_t)wanted, size);
+    if (grown == NULL)
+        return false;
+    *array = grown;
+    *capacity = wanted;
+    return true;
+}
+
 void psim_free(void *block)
 {
     free(block);

@@ -11,6 +11,7 @@
 
 #include "sim/base/status.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /** `count` zeroed elements; NULL when memory is out or the product overflows; count 0 gives 1. */
@@ -18,6 +19,16 @@ void *psim_alloc(size_t count, size_t size);
 
 /** As realloc, in elements; new bytes are not zeroed; the old block survives a failure. */
 void *psim_realloc(void *block, size_t count, size_t size);
+
+/**
+ * Makes room for one more element of an array: twice the capacity where there is none.
+ *
+ * @param[in,out] array     of elements of `size` bytes, NULL at first; new ones are not zeroed
+ * @param[in]     count     elements in use, in [0, *capacity]
+ * @param[in,out] capacity  elements that fit, below 2^30
+ * @return false when memory is out: all is then as it was
+ */
+bool psim_grow(void **array, int count, int *capacity, size_t size);
 
 /** NULL is allowed. */
 void psim_free(void *block);

@@ -70,22 +70,6 @@ bool psim_builder_split(struct psim_builder *builder)
     return true;
 }
 
-/* Makes room for one more element of an array. */
-static bool grow(void **array, int count, int *capacity, size_t size)
-{
-    const int wanted = *capacity == 0 ? 16 : 2 * *capacity;
-    void *grown;
-
-    if (count < *capacity)
-        return true;
-    grown = psim_realloc(*array, (size_t)wanted, size);
-    if (grown == NULL)
-        return false;
-    *array = grown;
-    *capacity = wanted;
-    return true;
-}
-
 static enum psim_status check_network(const struct psim_network *network, struct psim_error *err)
 {
     for (int i = 0; i < 3; i++)
@@ -112,7 +96,8 @@ enum psim_status psim_builder_begin_block(struct psim_builder *builder, const ch
             return psim_fail(err, PSIM_ERR_SCHEMA, "name", "two blocks are named \"%s\"", name);
     if (builder->block_count >= BLOCKS_MAX)
         return psim_fail(err, PSIM_ERR_RANGE, "model", "has more than %d blocks", BLOCKS_MAX);
-    if (!grow(&blocks, builder->block_count, &builder->block_capacity, sizeof(struct psim_block)))
+    if (!psim_grow(&blocks, builder->block_count, &builder->block_capacity,
+                   sizeof(struct psim_block)))
         return out_of_memory(err);
     builder->blocks = blocks;
     builder->block =
@@ -222,7 +207,7 @@ enum psim_status psim_builder_push(struct psim_builder *builder, const struct ps
         status = count_layer(builder, &layer, err);
     if (status != PSIM_OK)
         return status;
-    if (!grow(&layers, builder->layer_count, &builder->layer_capacity, sizeof(layer)))
+    if (!psim_grow(&layers, builder->layer_count, &builder->layer_capacity, sizeof(layer)))
         return out_of_memory(err);
     builder->layers = layers;
 

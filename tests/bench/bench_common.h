@@ -45,7 +45,8 @@ static inline void bench_need(enum psim_status status, const struct psim_error *
     exit(status == PSIM_ERR_UNSUPPORTED ? 4 : 1);
 }
 
-/** A seeded value in (-1, 1). */
+/** A seeded value in [-1, 1): the upper bits of Knuth's MMIX generator (The Art of Computer
+ *  Programming, vol. 2, 3rd ed., section 3.3.4, table 1). */
 static inline float bench_random(uint64_t *state)
 {
     *state = *state * 6364136223846793005ULL + 1442695040888963407ULL;

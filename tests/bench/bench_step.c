@@ -2,9 +2,8 @@
  * Benchmark of one training step of RevNet-18 (32x32, batch 64, 10 classes) beside PyTorch's;
  * prints one JSON object.
  *
- *   build/bench_step [--backend NAME] [--math MATH] [--threads N] [--runs N] [--net NAME] [--size
- * N]
- *                    [--batch N] [--torch PYTHON]
+ *   build/bench_step [--backend NAME] [--math MATH] [--threads N] [--runs N] [--net NAME]
+ *                    [--size N] [--batch N] [--torch PYTHON]
  *
  * A step is forward, loss, backward and SGD with Nesterov momentum.  "stored" keeps the graphs, as
  * autograd does; "reversed" rebuilds the inputs of reversible stages.  With --torch PYTHON (the
@@ -145,16 +144,6 @@ static void measure(struct net_run *run, struct torch *torch, struct data *data,
     print_ratio("reversed_speed_over_torch", torch_s, reversed_s, "");
 }
 
-static bool read_math(const char *name, enum pk_math *math)
-{
-    for (int i = 0; i < PK_MATHS; i++)
-        if (strcmp(pk_math_names[i], name) == 0) {
-            *math = (enum pk_math)i;
-            return true;
-        }
-    return false;
-}
-
 static bool read_arguments(int count, char **arguments, struct values *values)
 {
     for (int i = 1; i + 1 < count; i += 2) {
@@ -162,7 +151,7 @@ static bool read_arguments(int count, char **arguments, struct values *values)
 
         if (strcmp(name, "--backend") == 0)
             values->backend = value;
-        else if (strcmp(name, "--math") == 0 && read_math(value, &values->options.math))
+        else if (strcmp(name, "--math") == 0 && pk_find_math(value, &values->options.math))
             continue;
         else if (strcmp(name, "--net") == 0)
             values->net = value;

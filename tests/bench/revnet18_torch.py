@@ -2,7 +2,7 @@
 """One training step of RevNet-18 at 32x32 in PyTorch, timed: what build/bench_step is compared with.
 
 Usage: revnet18_torch.py [--threads N] [--runs N] [--batch N] [--classes N]
-Prints one JSON object.  bench_kernels starts it with --serve and sends one line per wanted step,
+Prints one JSON object.  bench_step starts it with --serve and sends one line per wanted step,
 so that both programs can be timed by turns; each line is answered by the step's seconds.
 
 The network is PETRA's RevNet-18 (arXiv:2406.02052 section 4.1): a stem of 128 channels split into

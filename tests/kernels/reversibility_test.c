@@ -160,7 +160,7 @@ static void revnet50_reversed_equals_stored(void **state)
     check_net("revnet50");
 }
 
-/* The bounds of the issue, for the usual linear blocks and for PETRA's. */
+/* The bounds of tests/bench/bench_reversibility.c, for the usual linear blocks and for PETRA's. */
 static void input_comes_back_within_bounds(void **state)
 {
     const struct reversal kinds[] = {

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define GUARD_BYTES 256 /* before and after; keeps the alignment */
+#define GUARD_BYTES PK_ALIGNMENT /* before and after; keeps the alignment */
 #define GUARD_VALUE 0xa5
 
 const char *const conf_operation_names[] = {

@@ -151,17 +151,10 @@ static void emulated_describe(const struct pk_context *context, struct pk_descri
 static const struct pk_backend backend = {
     .name = "cuda-emulated",
     .summary = "kernels of cuda, thread by thread on the host: for tests",
-    .memory = PK_MEMORY_HOST,
     .operations = &cuda_operations,
     .close = emulated_close,
     .describe = emulated_describe,
-    .allocate = pk_host_allocate,
-    .release = pk_host_release,
-    .upload = pk_host_copy,
-    .download = pk_host_copy,
-    .copy = pk_host_copy,
-    .clear = pk_host_clear,
-    .wait = pk_host_wait,
+    PK_HOST_MEMORY,
 };
 
 enum psim_status emulated_open(void *state, const struct pk_options *options,

@@ -31,16 +31,6 @@ static bool known_operation(const char *name)
     return false;
 }
 
-static bool read_math(const char *name, enum pk_math *math)
-{
-    for (int i = 0; i < PK_MATHS; i++)
-        if (strcmp(pk_math_names[i], name) == 0) {
-            *math = (enum pk_math)i;
-            return true;
-        }
-    return false;
-}
-
 static bool read_number(const char *text, int *number)
 {
     char *end;
@@ -59,7 +49,7 @@ static bool read_arguments(int count, char **words, struct arguments *out)
             out->json = true;
         else if (strcmp(words[i], "--complete") == 0)
             out->complete = true;
-        else if (strcmp(words[i], "--math") == 0 && read_math(value, &out->options.math))
+        else if (strcmp(words[i], "--math") == 0 && pk_find_math(value, &out->options.math))
             i++;
         else if (strcmp(words[i], "--device") == 0 && read_number(value, &out->options.device))
             i++;
